@@ -1,0 +1,150 @@
+"""Recipes: TOML in, frozen and checked values out.
+
+Every part of psitext keeps its own ``Config`` beside its code; this module holds what they share. A recipe may name one
+other recipe in ``extends`` and then holds only its differences. A key that no config knows is an error that names the key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from psitext.errors import UserError, near
+
+Tree = dict[str, Any]
+RECIPES = Path(__file__).parent / "recipes"
+
+
+class Config(BaseModel):
+    """Frozen base of every part's settings; unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+    def tree(self) -> Tree:
+        """The settings as plain JSON values, every default written out."""
+        return self.model_dump(mode="json")
+
+
+C = TypeVar("C", bound=Config)
+
+
+def recipe_hash(config: Config) -> str:
+    """Twelve hexadecimal digits that name these settings, independent of the order of keys."""
+    text = json.dumps(config.tree(), sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def build(cls: type[C], tree: Mapping[str, Any], origin: str) -> C:
+    """Check ``tree`` against ``cls``; ``origin`` (a file name or ``--set``) goes into the error sentence."""
+    try:
+        return cls.model_validate(dict(tree))
+    except ValidationError as error:
+        raise UserError(_sentence(cls, error, origin)) from None
+
+
+def read_toml(path: Path) -> Tree:
+    """Read one TOML file, or say where it cannot be read."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"there is no recipe file {path}") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not UTF-8 text (byte {error.start})") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{path} is not valid TOML: {error}") from None
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def recipe_names() -> dict[str, Path]:
+    """Every recipe that ships with psitext, by its short name (``bert-mini``)."""
+    return {path.stem: path for path in sorted(RECIPES.rglob("*.toml"))}
+
+
+def read_recipe(name: str) -> Tree:
+    """Read a recipe by path or by the name of one that ships with psitext, and merge it over what it extends.
+
+    Errors: an unknown name (with the near ones), a recipe that extends a recipe that extends another.
+    """
+    path = _find(name)
+    tree = read_toml(path)
+    parent = tree.pop("extends", None)
+    if parent is None:
+        return tree
+    beside = path.parent / parent
+    base_path = beside if beside.is_file() else _find(str(parent))
+    base = read_toml(base_path)
+    if "extends" in base:
+        raise UserError(f"{path} extends {base_path.name}, which itself extends {base['extends']}; one step is the limit")
+    return merged(base, tree)
+
+
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> Tree:
+    """``base`` with the leaves of ``over`` laid on it; neither is changed."""
+    result: Tree = dict(base)
+    for key, value in over.items():
+        below = result.get(key)
+        both = isinstance(value, Mapping) and isinstance(below, Mapping)
+        result[key] = merged(below, value) if both else value  # type: ignore[arg-type]
+    return result
+
+
+def with_overrides(tree: Mapping[str, Any], settings: Sequence[str]) -> Tree:
+    """Lay ``a.b=value`` settings over a recipe; a value is TOML where it parses as such, else a plain string."""
+    result = dict(tree)
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        keys = name.strip().split(".")
+        if not equals or not all(keys):
+            raise UserError(f"--set takes key=value with dots between tables (train.lr=1e-4), not {setting!r}")
+        leaf: Any = _value(text.strip())
+        for key in reversed(keys):
+            leaf = {key: leaf}
+        result = merged(result, leaf)
+    return result
+
+
+def _value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _find(name: str) -> Path:
+    if name.endswith(".toml") or "/" in name:
+        return Path(name)
+    known = recipe_names()
+    if name not in known:
+        raise UserError(f"no recipe called {name!r}{near(name, known) or '; there are: ' + ', '.join(known)}")
+    return known[name]
+
+
+def _sentence(cls: type[BaseModel], error: ValidationError, origin: str) -> str:
+    """One sentence for the first thing wrong; pydantic's own report is a page."""
+    first = error.errors()[0]
+    steps = [str(step) for step in first["loc"]]
+    where = ".".join(steps) or "the recipe"
+    if first["type"] == "extra_forbidden":
+        return f"{origin} has an unknown key {where!r}{near(steps[-1], _keys(cls, steps[:-1]))}"
+    if first["type"] == "missing":
+        return f"{origin} lacks {where!r}"
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{origin} sets {where} to {first['input']!r}: {message[0].lower()}{message[1:]}"
+
+
+def _keys(cls: type[BaseModel], steps: Sequence[str]) -> list[str]:
+    """Names of the fields of the config that the steps lead to (empty when they lead through a union)."""
+    for step in steps:
+        field = cls.model_fields.get(step)
+        inner = getattr(field, "annotation", None)
+        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
+            return []
+        cls = inner
+    return list(cls.model_fields)

@@ -1,0 +1,106 @@
+"""BERT: learned token, position and segment embeddings, a stack of transformer blocks, a pooled [CLS].
+
+Source: Devlin et al. 2019; chapter 15.8 of Dive into Deep Learning, whose encoder is the preset ``bert-d2l`` (ReLU, no norm on
+the embeddings). Letters: R rows, T tokens, B sentences, D width, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from psitext.config import Config
+from psitext.nn.numerics import LAYER_NORM_EPS
+from psitext.nn.transformer import Block, Parts, dot_product
+from psitext.state import SentenceState
+from psitext.text.batches import Batch
+
+ACTIVATIONS = {"gelu": F.gelu, "relu": F.relu}
+
+
+class BertConfig(Config):
+    """Shape of a BERT."""
+
+    family: Literal["bert"] = "bert"
+    vocab_size: int = 30_522  # V
+    width: int = 768  # D
+    layers: int = 12
+    heads: int = 12
+    hidden: int = 3_072  # width inside the feed-forward net
+    max_len: int = 512  # positions
+    segments: int = 2
+    activation: Literal["gelu", "relu"] = "gelu"
+    embedding_norm: bool = True  # the chapter has none
+    norm_eps: float = LAYER_NORM_EPS
+    pool: Literal["pooled", "cls", "mean"] = "pooled"  # what the sentence vector is: tanh(W [CLS]), [CLS], or the mean token
+    dropout: float = 0.1
+    attention_dropout: float = 0.1
+    init_std: float = 0.02
+
+
+class Bert(nn.Module):
+    """Rows of tokens -> SentenceState with ``vector`` (B, D) and ``tokens`` (R, T, D)."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.config = config
+        width = config.width
+        self.token = nn.Embedding(config.vocab_size, width)
+        self.position = nn.Embedding(config.max_len, width)
+        self.segment = nn.Embedding(config.segments, width)
+        self.norm = nn.LayerNorm(width, config.norm_eps) if config.embedding_norm else nn.Identity()
+        self.dropout = nn.Dropout(config.dropout)
+        parts = real_parts(config)
+        self.blocks = nn.ModuleList(
+            Block(
+                width,
+                config.heads,
+                config.hidden,
+                parts,
+                dropout=config.dropout,
+                attention_dropout=config.attention_dropout,
+            )
+            for _ in range(config.layers)
+        )
+        # Only a pooled vector has parameters of its own; an unused one would never get a gradient.
+        self.pooler = nn.Linear(width, width) if config.pool == "pooled" else None
+        self.apply(partial(initialise, std=config.init_std))
+
+    def forward(self, batch: Batch) -> SentenceState:
+        """Encode every token in the light of its own sequence, and every sequence as one vector."""
+        x = self.token(batch.ids) + self.position(batch.positions) + self.segment(batch.segments)  # (R, T, D)
+        x = self.dropout(self.norm(x))
+        mask = batch.mask()
+        for block in self.blocks:
+            x = block(x, mask)
+        return SentenceState(self._pool(x, batch), x)
+
+    def _pool(self, x: Tensor, batch: Batch) -> Tensor:
+        if self.config.pool == "mean":
+            tokens, real = batch.sequences(x)  # (B, L, D), (B, L)
+            return (tokens * real[..., None]).sum(1) / batch.lengths[:, None]
+        first = x.flatten(0, 1)[batch.starts]  # (B, D)
+        return first if self.pooler is None else torch.tanh(self.pooler(first))
+
+
+def real_parts(config: BertConfig) -> Parts:
+    """The parts of a real block."""
+    return Parts(
+        linear=nn.Linear,
+        norm=partial(nn.LayerNorm, eps=config.norm_eps),
+        activation=ACTIVATIONS[config.activation],
+        score=dot_product,
+        dropout=nn.Dropout,
+    )
+
+
+def initialise(module: nn.Module, std: float) -> None:
+    """BERT's initialisation: normal weights of deviation ``std`` (not cut at two deviations), zero biases, unit norms."""
+    if isinstance(module, nn.Linear | nn.Embedding):
+        nn.init.normal_(module.weight, std=std)
+    if isinstance(module, nn.Linear) and module.bias is not None:
+        nn.init.zeros_(module.bias)

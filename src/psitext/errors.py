@@ -1,0 +1,23 @@
+"""The one kind of error that a user can cause, and the search for the name that was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class UserError(Exception):
+    """A mistake in what the user gave: one sentence that says what was wrong, where, and what would be right.
+
+    The command line prints it as ``psitext: <sentence>`` on standard error and exits with code 2.
+    """
+
+
+def near(name: str, choices: Iterable[str], most: int = 3) -> str:
+    """Return ``"; did you mean 'a' or 'b'?"`` for the choices that look like ``name``, or ``""``."""
+    found = get_close_matches(name, list(choices), n=most, cutoff=0.6)
+    if not found:
+        return ""
+    quoted = [repr(choice) for choice in found]
+    listed = quoted[0] if len(quoted) == 1 else ", ".join(quoted[:-1]) + " or " + quoted[-1]
+    return f"; did you mean {listed}?"

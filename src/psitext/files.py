@@ -1,0 +1,107 @@
+"""Files that are whole or not there: write beside, flush to disk, rename.
+
+A kill, a full disk or a read-only folder leaves the old file as it was. The system's reasons become one sentence for the user.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from psitext.errors import UserError
+
+_REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EROFS: "the file system is read-only",
+    errno.EACCES: "writing there is not allowed",
+    errno.EPERM: "writing there is not allowed",
+    errno.ENOTDIR: "a part of that path is a file",
+    errno.EISDIR: "that is a folder",
+}
+
+
+@contextmanager
+def saying_why(path: Path) -> Iterator[None]:
+    """Turn an OSError about ``path`` into a UserError that says why in words."""
+    try:
+        yield
+    except OSError as error:
+        reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
+        raise UserError(f"cannot write {path}: {reason}; nothing was changed") from error
+
+
+def write_atomic(path: Path, content: str | bytes) -> None:
+    """Replace ``path`` by ``content`` in one step."""
+    data = content.encode() if isinstance(content, str) else content
+    with saying_why(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+        try:
+            with beside.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(path)
+        finally:
+            with suppress(OSError):
+                beside.unlink(missing_ok=True)
+        _sync_folder(path.parent)
+
+
+@contextmanager
+def folder_atomic(path: Path) -> Iterator[Path]:
+    """Fill a temporary sibling folder; it becomes ``path`` when the block ends well, and is removed when it does not.
+
+    An existing ``path`` is replaced: it is moved aside before the new one takes its name, then deleted.
+    """
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    aside = path.with_name(f".{path.name}.{os.getpid()}.old")
+    with saying_why(path):
+        shutil.rmtree(beside, ignore_errors=True)
+        beside.mkdir(parents=True)
+        try:
+            yield beside
+            for file in beside.rglob("*"):
+                if file.is_file():
+                    _sync(file)
+            if path.exists():
+                path.rename(aside)
+            beside.rename(path)
+            _sync_folder(path.parent)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+            shutil.rmtree(aside, ignore_errors=True)
+
+
+def append_line(path: Path, line: str) -> None:
+    """Append one line with a single write, so that a kill leaves a whole line or none of it."""
+    with saying_why(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab", buffering=0) as file:
+            file.write(line.encode() + b"\n")
+
+
+def sha256(path: Path) -> str:
+    """Hexadecimal SHA-256 of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _sync_folder(path: Path) -> None:
+    with suppress(OSError):  # some file systems cannot flush a folder; the rename itself is already ordered
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

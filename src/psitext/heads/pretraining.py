@@ -1,0 +1,60 @@
+"""BERT's two pre-training heads: masked words and next sentence (chapter 15.8.5; Devlin et al. 2019).
+
+The masked positions are gathered before the projection to the vocabulary, which costs V * D for every token it sees and is the
+largest product of a small model. Letters: R rows, T tokens, M predicted tokens, B sequences, D width, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from psitext.config import Config
+from psitext.encoders.bert import ACTIVATIONS, Bert, initialise
+from psitext.heads.affine import Prediction, tokens_of
+from psitext.state import State
+from psitext.text.batches import Batch
+
+
+class PretrainingConfig(Config):
+    """Settings of the pre-training heads."""
+
+    tied: bool = True  # the decoder is the token embedding; the chapter and QBERT's Table 1 count one of its own
+    next_sentence: bool = True
+
+
+class MaskedWords(nn.Module):
+    """Linear, activation, norm, then scores over the vocabulary; (M, D) -> (M, V)."""
+
+    def __init__(self, encoder: Bert, tied: bool) -> None:
+        super().__init__()
+        config = encoder.config
+        self.transform = nn.Linear(config.width, config.width)
+        self.activation = ACTIVATIONS[config.activation]
+        self.norm = nn.LayerNorm(config.width, config.norm_eps)
+        self.decoder = nn.Linear(config.width, config.vocab_size)
+        self.apply(lambda module: initialise(module, config.init_std))
+        if tied:
+            self.decoder.weight = encoder.token.weight
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Logits of the words behind the masks."""
+        return self.decoder(self.norm(self.activation(self.transform(tokens))))  # type: ignore[no-any-return]
+
+
+class PretrainingHead(nn.Module):
+    """{"words": (M, V) logits at ``token_at``; "next": (B, 2) logits, class 0 = B follows A}."""
+
+    def __init__(self, encoder: Bert, config: PretrainingConfig) -> None:
+        super().__init__()
+        self.words = MaskedWords(encoder, config.tied)
+        self.next = nn.Linear(encoder.config.width, 2) if config.next_sentence else None
+        if self.next is not None:
+            initialise(self.next, encoder.config.init_std)
+
+    def forward(self, state: State, batch: Batch) -> Prediction:
+        """Predict the masked words, and whether the second text follows the first."""
+        masked = tokens_of(state).flatten(0, 1)[batch.targets["token_at"]]  # (M, D)
+        prediction = {"words": self.words(masked)}
+        if self.next is not None:
+            prediction["next"] = self.next(state.to_real())
+        return prediction

@@ -1,0 +1,1 @@
+"""Tensors in, tensors out: layers and formulas that know nothing of sentences."""

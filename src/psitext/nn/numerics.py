@@ -1,0 +1,38 @@
+"""Every small constant and every rule of precision, with its reason.
+
+Nothing else in psitext writes an epsilon or picks a dtype.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+Precision = Literal["fp32", "bf16"]
+
+LAYER_NORM_EPS = 1e-12  # BERT's own value; its published checkpoints were trained with it
+ADAM_EPS = 1e-8  # the default of Kingma and Ba; BERT's 1e-6 is a recipe's choice
+MIN_NORM = 2.0**-23  # float32 epsilon: a smaller floor keeps gradients of unit() finite but useless (up to 1e19)
+
+
+def autocast(device: torch.device, precision: Precision) -> AbstractContextManager[object]:
+    """Matrix products in bfloat16 when asked for; parameters, norms, softmax and losses stay in float32."""
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bf16")
+
+
+def norm(vector: Tensor) -> Tensor:
+    """Euclidean norm over the last axis, kept as an axis of one; real or complex in, real out; (..., D) -> (..., 1)."""
+    return torch.linalg.vector_norm(vector, dim=-1, keepdim=True)
+
+
+def unit(vector: Tensor) -> Tensor:
+    """``vector`` over its norm along the last axis. The floor keeps a zero vector zero and its gradient finite."""
+    return vector / norm(vector).clamp_min(MIN_NORM)
+
+
+def float32_scores(scores: Tensor) -> Tensor:
+    """Scores as float32 (float64 stays), whatever the precision of the products that made them."""
+    return scores if scores.dtype == torch.float64 else scores.float()

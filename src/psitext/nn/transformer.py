@@ -1,0 +1,75 @@
+"""One transformer block for every family; what differs between them is handed in.
+
+Letters: R rows, T tokens, D width, H heads, E = D / H width of a head, F hidden width of the feed-forward net. A leading "..." may
+hold the planar axis of a complex activation: nothing here looks at it, so complex parts in give a complex block.
+
+Source: Vaswani et al. 2017; post-normalisation as in BERT (Devlin et al. 2019) and chapter 15.8 of Dive into Deep Learning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+# score(q, k, v, mask, dropout) -> attended values; q, k, v: (..., R, H, T, E), mask broadcasts to (R, H, T, T), True = may attend.
+Score = Callable[[Tensor, Tensor, Tensor, Tensor | None, float], Tensor]
+
+
+def dot_product(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
+    """softmax(q k^T / sqrt(E)) v, real. Softmax runs in float32 inside the kernel."""
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a block is built from."""
+
+    linear: Callable[[int, int], nn.Module]
+    norm: Callable[[int], nn.Module]
+    activation: Callable[[Tensor], Tensor]
+    score: Score
+    dropout: Callable[[float], nn.Module]
+
+
+class Attention(nn.Module):
+    """Multi-head self-attention; (..., R, T, D) -> (..., R, T, D)."""
+
+    def __init__(self, width: int, heads: int, parts: Parts, dropout: float) -> None:
+        super().__init__()
+        if width % heads:
+            raise ValueError(f"width {width} is not a multiple of {heads} heads")
+        self.heads = heads
+        self.dropout = dropout
+        self.score = parts.score
+        self.qkv = parts.linear(width, 3 * width)
+        self.out = parts.linear(width, width)
+
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """Attend where ``mask`` is True."""
+        q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(-2, -3) for part in self.qkv(x).chunk(3, dim=-1))
+        attended = self.score(q, k, v, mask, self.dropout if self.training else 0.0)  # (..., R, H, T, E)
+        return self.out(attended.transpose(-2, -3).flatten(-2))  # type: ignore[no-any-return]
+
+
+class Block(nn.Module):
+    """Attention, then a feed-forward net, each added to its input and normalised; (..., R, T, D) -> (..., R, T, D)."""
+
+    def __init__(
+        self, width: int, heads: int, hidden: int, parts: Parts, *, dropout: float, attention_dropout: float
+    ) -> None:
+        super().__init__()
+        self.attention = Attention(width, heads, parts, attention_dropout)
+        self.attention_norm = parts.norm(width)
+        self.up = parts.linear(width, hidden)
+        self.down = parts.linear(hidden, width)
+        self.feed_norm = parts.norm(width)
+        self.activation = parts.activation
+        self.dropout = parts.dropout(dropout)
+
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """One layer of the stack."""
+        x = self.attention_norm(x + self.dropout(self.attention(x, mask)))
+        return self.feed_norm(x + self.dropout(self.down(self.activation(self.up(x)))))  # type: ignore[no-any-return]

@@ -1,0 +1,125 @@
+"""States: what a sentence becomes, and the only thing that crosses from encoders to heads.
+
+Letters: B sentences, R rows, T tokens, D width. Every state has ``vector`` (B, D), real or complex, and answers ``len``, indexing,
+``to_ket``, ``to_real`` and ``numpy``. The kinds are closed: SentenceState, Ket, Bond, Posterior.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from psitext.errors import UserError
+from psitext.nn.numerics import MIN_NORM, norm, unit
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
+    """B sentences as vectors; the base of the closed set of kinds."""
+
+    vector: Tensor  # (B, D) real or complex
+
+    def __post_init__(self) -> None:
+        if self.vector.ndim != 2:
+            raise ValueError(f"a state's vector is (B, D), not {tuple(self.vector.shape)}")
+
+    def __len__(self) -> int:
+        return len(self.vector)
+
+    def __getitem__(self, index: int | slice | Tensor | list[int]) -> Self:
+        """Some of the sentences; an integer keeps an axis of one."""
+        rows = slice(index, index + 1 or None) if isinstance(index, int) else index
+        if isinstance(index, int) and not -len(self) <= index < len(self):
+            raise IndexError(f"there are {len(self)} sentences, no number {index}")
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return type(self)(**{name: None if value is None else value[rows] for name, value in values.items()})
+
+    @property
+    def width(self) -> int:
+        """D, the logical width; never padded."""
+        return self.vector.shape[-1]
+
+    def to_real(self) -> Tensor:
+        """(B, D), or (B, 2 D) with imaginary parts after real ones."""
+        if self.vector.is_complex():
+            return torch.cat([self.vector.real, self.vector.imag], dim=-1)
+        return self.vector
+
+    def to_ket(self) -> Ket:
+        """The vectors as quantum states of unit norm, of the same width."""
+        return ket(self.vector)
+
+    def numpy(self) -> npt.NDArray[Any]:
+        """The vectors as a numpy array on the CPU; bfloat16, which numpy lacks, becomes float32."""
+        vector = self.vector.detach().cpu()
+        return np.asarray((vector.float() if vector.dtype == torch.bfloat16 else vector).numpy())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SentenceState(State):
+    """A transformer's sentence vectors, and the states of all tokens where they were kept.
+
+    Inside training ``tokens`` is (R, T, D) in the rows of the batch; from ``Model.encode`` it is (B, L, D) with ``real`` (B, L) True
+    on tokens that are not padding.
+    """
+
+    tokens: Tensor | None = None
+    real: Tensor | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ket(State):
+    """Pure quantum states: complex amplitudes of unit norm, index big-endian in qubits."""
+
+    def probabilities(self) -> Tensor:
+        """(B, D) Born probabilities |amplitude|^2."""
+        return self.vector.abs().square()
+
+    def fidelity(self, other: Ket) -> Tensor:
+        """(B,) |<self|other>|^2, sentence by sentence (one sentence is compared with all)."""
+        if self.width != other.width:
+            raise UserError(f"kets of width {self.width} and {other.width} have no overlap; encode both with one model")
+        return (self.vector.conj() * other.vector).sum(-1).abs().square()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bond(State):
+    """The bond vector of a recurrent arithmetic circuit after its last word: the state is ``vector * exp(log_scale)``."""
+
+    log_scale: Tensor  # (B,) natural logarithm
+
+    def to_real(self) -> Tensor:
+        """The vectors with their scale; refuses where that leaves the range of the dtype."""
+        limit = float(np.log(torch.finfo(self.vector.dtype).max)) - 1
+        worst = float(self.log_scale.max())
+        if worst > limit:
+            raise UserError(f"a bond of scale exp({worst:.1f}) does not fit {self.vector.dtype}; read it as a ket instead")
+        return self.vector * self.log_scale.exp()[:, None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Posterior(State):
+    """A Gaussian over latents: ``vector`` is its mean, ``log_var`` (B, D) the logarithm of its variances."""
+
+    log_var: Tensor
+
+    def sample(self, seed: int = 0) -> Tensor:
+        """(B, D) one latent for every sentence, by the reparameterised draw mean + sigma * noise."""
+        noise = torch.randn(self.vector.shape, generator=torch.Generator().manual_seed(seed), dtype=self.vector.dtype)
+        return self.vector + (0.5 * self.log_var).exp() * noise.to(self.vector.device)
+
+
+def ket(vector: Tensor) -> Ket:
+    """Normalise (B, D) vectors to complex unit vectors; a zero or non-finite vector is refused, since it is no state."""
+    size = norm(vector.detach())
+    bad = ~torch.isfinite(size) | (size < MIN_NORM)
+    if bool(bad.any()):
+        row = int(bad.flatten().nonzero()[0])
+        raise UserError(f"sentence {row} has a vector of norm {float(size[row]):g}, which no quantum state can hold")
+    wide = vector if vector.is_complex() else torch.complex(vector, torch.zeros_like(vector))
+    return Ket(unit(wide))

@@ -1,0 +1,163 @@
+"""Checkpoints: everything a run needs to go on, in one folder that is whole or not there.
+
+A folder ``step-00000120`` holds ``model.safetensors`` (parameters and buffers by name, shared ones once), ``optimizer.safetensors``
+(moments by parameter name), ``counters.json`` and ``checksums.json``. Sharded tensors are gathered before they are written and
+cut again when they are read, so a run may go on with another number of ranks (then equal to float tolerance, not bit for bit).
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.distributed.tensor import DTensor, distribute_tensor
+from torch.optim import Optimizer
+
+from psitext.errors import UserError
+from psitext.files import folder_atomic, sha256, write_atomic
+
+MODEL, OPTIMIZER, COUNTERS, CHECKSUMS = "model.safetensors", "optimizer.safetensors", "counters.json", "checksums.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """How far a run has come."""
+
+    step: int = 0  # optimiser steps done
+    epoch: int = 0  # the epoch that the next step belongs to
+    batch: int = 0  # its next batch in that epoch
+    tokens: int = 0  # real tokens trained on, all ranks
+    seconds: float = 0.0  # spent training, over all starts
+    best: float | None = None  # best headline value on the development set
+    best_step: int = 0
+    stale: int = 0  # evaluations since the best one
+
+
+def tensors_of(module: nn.Module) -> dict[str, Tensor]:
+    """Parameters and persistent buffers by name on the CPU, whole, each shared tensor once. Every rank must call this."""
+    buffers = {n: b for n, b in module.named_buffers() if n in module.state_dict()}
+    return {name: _whole(value) for name, value in {**dict(module.named_parameters()), **buffers}.items()}
+
+
+def load_tensors(module: nn.Module, tensors: Mapping[str, Tensor], origin: str) -> None:
+    """Copy tensors into a module; a missing, unknown or misshapen one is refused before anything is changed."""
+    own = {n: b for n, b in module.named_buffers() if n in module.state_dict()} | dict(module.named_parameters())
+    missing, unknown = sorted(own.keys() - tensors.keys()), sorted(tensors.keys() - own.keys())
+    if missing or unknown:
+        what = f"lacks {missing[0]!r}" if missing else f"holds {unknown[0]!r}, which it has no place for"
+        raise UserError(f"{origin} does not fit this model: it {what} ({len(missing)} missing, {len(unknown)} unknown)")
+    for name, value in own.items():
+        if value.shape != tensors[name].shape:
+            have, want = tuple(tensors[name].shape), tuple(value.shape)
+            raise UserError(f"{origin} does not fit this model: {name!r} is {have}, not {want}")
+    with torch.no_grad():
+        for name, value in own.items():
+            value.copy_(_like(tensors[name], value))
+
+
+def save(folder: Path, network: nn.Module, optimizer: Optimizer, counters: Counters, *, writer: bool = True) -> Path:
+    """Write ``folder/step-NNNNNNNN``; every rank takes part in gathering, the one with ``writer`` writes."""
+    model, state = tensors_of(network), _moments(network, optimizer)
+    path = folder / f"step-{counters.step:08d}"
+    if writer and not path.exists():
+        with folder_atomic(path) as part:
+            _save_tensors(model, part / MODEL)
+            _save_tensors(state, part / OPTIMIZER)
+            write_atomic(part / COUNTERS, json.dumps(asdict(counters)))
+            sums = {name: sha256(part / name) for name in (MODEL, OPTIMIZER, COUNTERS)}
+            write_atomic(part / CHECKSUMS, json.dumps(sums))
+    return path
+
+
+def restore(path: Path, network: nn.Module, optimizer: Optimizer) -> Counters:
+    """Load what ``save`` wrote into a network and an optimiser of the same shape."""
+    load_tensors(network, read_tensors(path / MODEL), str(path))
+    _load_moments(network, optimizer, read_tensors(path / OPTIMIZER))
+    return Counters(**json.loads((path / COUNTERS).read_text()))
+
+
+def latest(folder: Path) -> Path | None:
+    """The newest checkpoint whose checksums hold; a damaged one is passed over."""
+    for path in sorted(folder.glob("step-*"), reverse=True):
+        if whole(path):
+            return path
+    return None
+
+
+def whole(path: Path) -> bool:
+    """True when every file of the folder is as it was written."""
+    try:
+        sums = json.loads((path / CHECKSUMS).read_text())
+        return all(sha256(path / name) == digest for name, digest in sums.items())
+    except (OSError, ValueError):
+        return False
+
+
+def prune(folder: Path, keep: int) -> None:
+    """Delete all but the newest ``keep`` checkpoints (the best weights live in a folder of their own)."""
+    for path in sorted(folder.glob("step-*"))[:-keep]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def save_best(folder: Path, network: nn.Module, step: int, *, writer: bool = True) -> None:
+    """Keep the weights of ``step`` as the best so far."""
+    tensors = tensors_of(network)
+    if writer:
+        with folder_atomic(folder / "best") as part:
+            _save_tensors(tensors, part / MODEL)
+            write_atomic(part / COUNTERS, json.dumps({"step": step}))
+
+
+def load_best(folder: Path, network: nn.Module) -> None:
+    """Put the best weights into the network."""
+    load_tensors(network, read_tensors(folder / "best" / MODEL), str(folder / "best"))
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """Read one safetensors file, or say that it is damaged."""
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"{path} is missing or damaged ({error}); an earlier checkpoint or a fresh copy is needed") from None
+
+
+def _save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
+    save_file({name: value.contiguous() for name, value in tensors.items()}, path)
+
+
+def _moments(network: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]:
+    found = {}
+    for name, parameter in network.named_parameters():
+        for key, value in optimizer.state.get(parameter, {}).items():
+            if torch.is_tensor(value):
+                found[f"{key}/{name}"] = _whole(value)
+    return found
+
+
+def _load_moments(network: nn.Module, optimizer: Optimizer, tensors: Mapping[str, Tensor]) -> None:
+    parameters = dict(network.named_parameters())
+    for full_name, value in tensors.items():
+        key, _, name = full_name.partition("/")
+        parameter = parameters[name]
+        # The step counter is a scalar kept on its own; moments have the parameter's shape and sharding.
+        restored = _like(value, parameter) if value.shape == parameter.shape else value
+        optimizer.state[parameter][key] = restored.clone()
+
+
+def _whole(value: Tensor) -> Tensor:
+    value = value.detach()
+    return (value.full_tensor() if isinstance(value, DTensor) else value).cpu().clone()
+
+
+def _like(value: Tensor, model: Tensor) -> Tensor:
+    value = value.to(model.device)
+    return distribute_tensor(value, model.device_mesh, model.placements) if isinstance(model, DTensor) else value
+
+

@@ -1,0 +1,29 @@
+"""Encoder and head as one module, so that one forward pass is what DDP and FSDP wrap."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from psitext.state import State
+from psitext.text.batches import Batch
+
+Predicted = dict[str, Tensor]
+
+
+class Network(nn.Module):
+    """batch -> (prediction, state)."""
+
+    def __init__(self, encoder: nn.Module, head: nn.Module) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.head = head
+
+    def forward(self, batch: Batch) -> tuple[Predicted, State]:
+        """Encode, then read out."""
+        state = self.encoder(batch)
+        return self.head(state, batch), state
+
+
+def parameter_count(module: nn.Module) -> int:
+    """Real numbers in the parameters: a complex one counts twice, a shared one once."""
+    return sum(p.numel() * (2 if p.is_complex() else 1) for p in module.parameters())

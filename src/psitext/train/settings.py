@@ -1,0 +1,51 @@
+"""Settings of a training run that every family shares."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from psitext.config import Config
+from psitext.nn.numerics import Precision
+from psitext.train.optim import OptimConfig
+
+BUDGETS = ("steps", "epochs", "minutes", "tokens")
+
+
+class TrainConfig(Config):
+    """How to train. Exactly one budget and exactly one batch size are set.
+
+    ``evaluate_every`` and ``checkpoint_every`` count steps; 0 means once an epoch. Before a run starts, ``steps`` and both of them are
+    worked out and frozen into its folder, so that a schedule never depends on the clock.
+    """
+
+    seed: int = Field(default=0, ge=0)
+    steps: int | None = Field(default=None, gt=0)
+    epochs: float | None = Field(default=None, gt=0)
+    minutes: float | None = Field(default=None, gt=0)  # turned into steps after a measured warm-up
+    tokens: int | None = Field(default=None, gt=0)  # real tokens, padding left out
+    batch_tokens: int | None = Field(default=None, gt=0)  # real tokens in a global batch
+    batch_sequences: int | None = Field(default=None, gt=0)
+    accumulation: int = Field(default=1, gt=0)  # micro-steps that a rank cuts its share of a batch into
+    pool: int = Field(default=1, gt=0)  # length grouping: so many batches are sorted by length together; 1 = none
+    precision: Precision = "fp32"
+    optim: OptimConfig = OptimConfig()
+    freeze: bool = False  # train the head only, on the states of a frozen encoder
+    evaluate_every: int = Field(default=0, ge=0)
+    checkpoint_every: int = Field(default=0, ge=0)
+    log_every: int = Field(default=20, gt=0)
+    patience: int = Field(default=0, ge=0)  # stop after so many evaluations without a new best; 0 = never
+    keep: int = Field(default=2, gt=0)  # checkpoints kept besides the best weights
+
+    @model_validator(mode="after")
+    def _one_of_each(self) -> Self:
+        for names in (BUDGETS, ("batch_tokens", "batch_sequences")):
+            given = [name for name in names if getattr(self, name) is not None]
+            if len(given) != 1:
+                raise ValueError(f"exactly one of {', '.join(names)} must be set, not {', '.join(given) or 'none'}")
+        return self
+
+    def with_budget(self, **budget: int | float) -> TrainConfig:
+        """The same settings under another budget (``minutes=30``)."""
+        return TrainConfig(**{**self.tree(), **dict.fromkeys(BUDGETS), **budget})
