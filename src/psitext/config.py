@@ -19,6 +19,7 @@ from psitext.errors import UserError, near
 
 Tree = dict[str, Any]
 RECIPES = Path(__file__).parent / "recipes"
+RUNS = ("base", "smoke")  # the folders of it that hold recipes of runs
 
 
 class Config(BaseModel):
@@ -63,8 +64,8 @@ def read_toml(path: Path) -> Tree:
 
 
 def recipe_names() -> dict[str, Path]:
-    """Every recipe that ships with psitext, by its short name (``bert-mini``)."""
-    return {path.stem: path for path in sorted(RECIPES.rglob("*.toml"))}
+    """Every recipe of a run that ships with psitext, by its short name (``bert-mini``); tasks and queues are not runs."""
+    return {path.stem: path for kind in RUNS for path in sorted((RECIPES / kind).glob("*.toml"))}
 
 
 def read_recipe(name: str) -> Tree:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from psitext.config import Config
+from psitext.nn.dropout import Dropout
 from psitext.nn.numerics import LAYER_NORM_EPS
 from psitext.nn.transformer import Block, Parts, dot_product
 from psitext.state import SentenceState
@@ -53,7 +54,7 @@ class Bert(nn.Module):
         self.position = nn.Embedding(config.max_len, width)
         self.segment = nn.Embedding(config.segments, width)
         self.norm = nn.LayerNorm(width, config.norm_eps) if config.embedding_norm else nn.Identity()
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         parts = real_parts(config)
         self.blocks = nn.ModuleList(
             Block(
@@ -94,7 +95,7 @@ def real_parts(config: BertConfig) -> Parts:
         norm=partial(nn.LayerNorm, eps=config.norm_eps),
         activation=ACTIVATIONS[config.activation],
         score=dot_product,
-        dropout=nn.Dropout,
+        dropout=Dropout,
     )
 
 

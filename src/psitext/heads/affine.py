@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from psitext.config import Config
 from psitext.errors import UserError
+from psitext.nn.dropout import Dropout
 from psitext.state import SentenceState, State
 from psitext.text.batches import Batch
 
@@ -30,7 +31,7 @@ class SequenceHead(nn.Module):
 
     def __init__(self, width: int, outputs: int, config: AffineConfig) -> None:
         super().__init__()
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.output = nn.Linear(width, outputs)
         _start(self.output)
 
@@ -44,7 +45,7 @@ class TokenHead(nn.Module):
 
     def __init__(self, width: int, outputs: int, config: AffineConfig) -> None:
         super().__init__()
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.output = nn.Linear(width, outputs)
         _start(self.output)
 
@@ -61,7 +62,7 @@ class SpanHead(nn.Module):
 
     def __init__(self, width: int, config: AffineConfig) -> None:
         super().__init__()
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.output = nn.Linear(width, 2)
         _start(self.output)
 

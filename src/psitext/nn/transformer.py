@@ -14,13 +14,25 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from psitext.nn.dropout import dropout as drop
+from psitext.nn.numerics import float32_scores
+
 # score(q, k, v, mask, dropout) -> attended values; q, k, v: (..., R, H, T, E), mask broadcasts to (R, H, T, T), True = may attend.
 Score = Callable[[Tensor, Tensor, Tensor, Tensor | None, float], Tensor]
 
 
 def dot_product(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
-    """softmax(q k^T / sqrt(E)) v, real. Softmax runs in float32 inside the kernel."""
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
+    """softmax(q k^T / sqrt(E)) v, real; softmax in float32.
+
+    torch's fused CPU kernel knows no dropout and falls back to a path that draws and checks more than is needed, so there the
+    formula is written out. Every query may attend to something (see ``Batch.mask``), so no row of the softmax is empty.
+    """
+    if dropout == 0 or q.device.type != "cpu":
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
+    scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)  # (..., R, H, T, T)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    return drop(float32_scores(scores).softmax(-1).to(v.dtype), dropout) @ v
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,8 +68,8 @@ def save(folder: Path, network: nn.Module, optimizer: Optimizer, counters: Count
     path = folder / f"step-{counters.step:08d}"
     if writer and not path.exists():
         with folder_atomic(path) as part:
-            _save_tensors(model, part / MODEL)
-            _save_tensors(state, part / OPTIMIZER)
+            write_tensors(model, part / MODEL)
+            write_tensors(state, part / OPTIMIZER)
             write_atomic(part / COUNTERS, json.dumps(asdict(counters)))
             sums = {name: sha256(part / name) for name in (MODEL, OPTIMIZER, COUNTERS)}
             write_atomic(part / CHECKSUMS, json.dumps(sums))
@@ -111,7 +111,7 @@ def save_best(folder: Path, network: nn.Module, step: int, *, writer: bool = Tru
     tensors = tensors_of(network)
     if writer:
         with folder_atomic(folder / "best") as part:
-            _save_tensors(tensors, part / MODEL)
+            write_tensors(tensors, part / MODEL)
             write_atomic(part / COUNTERS, json.dumps({"step": step}))
 
 
@@ -128,7 +128,8 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         raise UserError(f"{path} is missing or damaged ({error}); an earlier checkpoint or a fresh copy is needed") from None
 
 
-def _save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
+def write_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Write one safetensors file (inside a folder that becomes visible as a whole)."""
     save_file({name: value.contiguous() for name, value in tensors.items()}, path)
 
 

@@ -154,7 +154,7 @@ class _Run:
             torch.manual_seed(torch_seed(config.seed, "dropout", counters.step, micro, self.accelerator.process_index))
             last = micro + 1 == len(batches)
             with nullcontext() if last else self.accelerator.no_sync(self.model):
-                with autocast(device, config.precision):
+                with autocast(device, config.settled):
                     predicted, state = self.model(batch)
                 shares = {
                     name: objective.total(predicted, batch, state) / counts[name] for name, objective in self.score.items()

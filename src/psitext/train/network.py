@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from torch import Tensor, nn
 
 from psitext.state import State
@@ -17,6 +19,13 @@ class Network(nn.Module):
         super().__init__()
         self.encoder = encoder
         self.head = head
+
+    def train(self, mode: bool = True) -> Self:
+        """Training or evaluation mode; an encoder that is frozen whole stays in evaluation mode, without dropout."""
+        super().train(mode)
+        if not any(parameter.requires_grad for parameter in self.encoder.parameters()):
+            self.encoder.eval()
+        return self
 
     def forward(self, batch: Batch) -> tuple[Predicted, State]:
         """Encode, then read out."""

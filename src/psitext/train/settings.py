@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -29,7 +29,7 @@ class TrainConfig(Config):
     batch_sequences: int | None = Field(default=None, gt=0)
     accumulation: int = Field(default=1, gt=0)  # micro-steps that a rank cuts its share of a batch into
     pool: int = Field(default=1, gt=0)  # length grouping: so many batches are sorted by length together; 1 = none
-    precision: Precision = "fp32"
+    precision: Precision | Literal["auto"] = "auto"  # auto: whichever this machine multiplies faster in, frozen into the run
     optim: OptimConfig = OptimConfig()
     freeze: bool = False  # train the head only, on the states of a frozen encoder
     evaluate_every: int = Field(default=0, ge=0)
@@ -45,6 +45,13 @@ class TrainConfig(Config):
             if len(given) != 1:
                 raise ValueError(f"exactly one of {', '.join(names)} must be set, not {', '.join(given) or 'none'}")
         return self
+
+    @property
+    def settled(self) -> Precision:
+        """The precision, once the run has settled what "auto" is."""
+        if self.precision == "auto":
+            raise ValueError("the precision of this run is not settled yet")
+        return self.precision
 
     def with_budget(self, **budget: int | float) -> TrainConfig:
         """The same settings under another budget (``minutes=30``)."""

@@ -1,0 +1,67 @@
+"""Verbs that look at things: report, doctor, bench, explain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from psitext.cli.options import ModelName, Out
+
+explain = typer.Typer(help="Look into a model.", no_args_is_help=True)
+
+
+def report(
+    runs: Annotated[list[Path] | None, typer.Argument(help="Folders of runs.")] = None,
+    results: Annotated[Path | None, typer.Option("--results", help="A folder of result lines (*.jsonl) for a results page.")] = None,
+    out: Out = None,
+) -> None:
+    """Write a self-contained HTML report of runs, or the Markdown results page of committed result lines.
+
+    Example: psitext report runs/books runs/sst2 -o report.html
+    """
+    from psitext.errors import UserError
+    from psitext.experiments import pages
+
+    if results is not None:
+        out = out or Path("results.md")
+        pages.write_results(results, out)
+    elif runs:
+        out = out or (runs[0] / "report.html")
+        pages.write_runs(runs, out)
+    else:
+        raise UserError("name folders of runs, or --results with a folder of result lines")
+    typer.echo(f"report: {out}")
+
+
+def doctor() -> None:
+    """Say what is installed, what this machine can do, and what would be slow.
+
+    Example: psitext doctor
+    """
+    from psitext.cli.tables import rows_table
+    from psitext.experiments.doctor import findings
+
+    rows_table([{"what": f.what, "found": f.found, "advice": f.advice} for f in findings()])
+
+
+@explain.command()
+def similarity(
+    sentences: Annotated[list[str], typer.Argument(help="Sentences that hold the word.")],
+    model: ModelName,
+    word: Annotated[str, typer.Option("--word", help="The word to compare.")],
+) -> None:
+    """Compare a word's static embedding with its states in context (chapter 15.8.1).
+
+    Example: psitext explain similarity --model runs/books --word crane "a crane is flying" "a crane driver came"
+    """
+    from psitext.cli.tables import rows_table
+    from psitext.explain.similarity import word_similarity
+    from psitext.model import load
+
+    found = word_similarity(word, sentences, load(model).token_vectors)
+    rows_table([pair._asdict() for pair in found.table()])
+
+
+COMMANDS = (report, doctor)

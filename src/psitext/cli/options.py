@@ -1,0 +1,25 @@
+"""Options that several commands share, each written once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Config = Annotated[
+    str | None, typer.Option("--config", help="A recipe: a name that `psitext recipes` lists, or a TOML file.")
+]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="a.b=c", help="Lay one value over the recipe; may be repeated.")
+]
+DataDir = Annotated[
+    Path | None,
+    typer.Option("--data-dir", envvar="PSITEXT_DATA", help="Where the data sets of the tasks lie (GLUE folders and such)."),
+]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Where the results go.")]
+Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Decides weights, order, masks and dropout.")]
+Text = Annotated[str | None, typer.Option("--text", help="The column that holds the text.")]
+Pair = Annotated[str | None, typer.Option("--pair", help="The column that holds the second text of a pair.")]
+Label = Annotated[str | None, typer.Option("--label", help="The column that holds the label.")]
+ModelName = Annotated[str, typer.Option("--model", "-m", help="A run, a model folder, or hf:<folder or hub id>.")]

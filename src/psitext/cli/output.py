@@ -1,0 +1,91 @@
+"""Answers and states as files: CSV, TSV or JSON lines, and numpy's own formats."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import typer
+
+from psitext.errors import UserError
+from psitext.files import write_atomic
+
+if TYPE_CHECKING:
+    from psitext.model import Answer
+    from psitext.state import SentenceState
+    from psitext.text.examples import Example
+
+STATES = (".npy", ".npz", ".jsonl")
+
+
+def write_answers(examples: Sequence[Example], answers: Sequence[Answer], out: Path | None) -> None:
+    """One record a text: its line, the text, the label, its probability and every class's."""
+    records = [_record(example, answer) for example, answer in zip(examples, answers, strict=True)]
+    if out is None:
+        for record in records:
+            typer.echo(json.dumps(record, ensure_ascii=False))
+        return
+    write_atomic(out, _table(records, out))
+    typer.echo(f"{len(records):,} predictions: {out}")
+
+
+def write_states(texts: Sequence[str], state: SentenceState, out: Path | None) -> None:
+    """State vectors as JSON lines with their texts, or as arrays: ``vector`` (B, D), ``tokens`` (B, L, D), ``real`` (B, L)."""
+    vector = state.numpy()
+    if out is None or out.suffix == ".jsonl":
+        lines = [json.dumps({"text": text, "vector": _numbers(row)}, ensure_ascii=False) for text, row in zip(texts, vector, strict=True)]
+        if out is None:
+            typer.echo("\n".join(lines))
+            return
+        write_atomic(out, "\n".join(lines) + "\n")
+    elif out.suffix in STATES:
+        buffer = io.BytesIO()
+        if out.suffix == ".npy":
+            np.save(buffer, vector)
+        else:
+            extra = {} if state.tokens is None or state.real is None else {"tokens": state.tokens.numpy(), "real": state.real.numpy()}
+            np.savez(buffer, vector=vector, **extra)
+        write_atomic(out, buffer.getvalue())
+    else:
+        raise UserError(f"states are written as {', '.join(STATES)}, not as {out.name!r}")
+    typer.echo(f"{len(texts):,} states of width {state.width}: {out}")
+
+
+def _numbers(row: np.ndarray[Any, Any]) -> list[Any]:
+    """Six digits; a complex number is [real, imaginary]."""
+    if np.iscomplexobj(row):
+        return [[round(float(value.real), 6), round(float(value.imag), 6)] for value in row]
+    return [round(float(value), 6) for value in row]
+
+
+def _record(example: Example, answer: Answer) -> dict[str, Any]:
+    record: dict[str, Any] = {"line": example.line, "text": example.text}
+    if example.pair is not None:
+        record["pair"] = example.pair
+    record["prediction"] = answer.label
+    if answer.probability is not None:
+        record["probability"] = round(answer.probability, 6)
+        record |= {f"probability of {name}": round(value, 6) for name, value in answer.probabilities.items()}
+    if answer.span is not None:
+        record |= {"start": answer.span[0], "end": answer.span[1]}
+    return record
+
+
+def _table(records: Sequence[dict[str, Any]], out: Path) -> str:
+    if out.suffix == ".jsonl":
+        return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    if out.suffix not in (".csv", ".tsv"):
+        raise UserError(f"predictions are written as .csv, .tsv or .jsonl, not as {out.name!r}")
+    text = io.StringIO(newline="")
+    if out.suffix == ".tsv":
+        # TSV has no quoting here, so what would break a row becomes a space.
+        records = [{key: " ".join(value.split()) if isinstance(value, str) else value for key, value in record.items()} for record in records]
+    writer = csv.DictWriter(text, records[0].keys(), delimiter="\t" if out.suffix == ".tsv" else ",", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()

@@ -1,0 +1,66 @@
+"""Verbs that make tables: reproduce, demo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from psitext.cli.options import DataDir, Out
+
+
+def reproduce(
+    artefact: Annotated[str | None, typer.Argument(help="paper/artefact, or a TOML file; without one, all are listed.")] = None,
+    init: Annotated[list[str] | None, typer.Option("--init", metavar="name=model", help="The model that a name in the queue stands for.")] = None,
+    only: Annotated[list[str] | None, typer.Option("--only", help="Only these variants or tasks; may be repeated.")] = None,
+    results: Annotated[Path, typer.Option("--results", help="Folder of the result lines.")] = Path("results"),
+    out: Out = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Run what a table of a paper still lacks, resume what stopped, and print the table.
+
+    Example: psitext reproduce bert/glue-minilm --init minilm=hf:all-MiniLM-L6-v2
+    """
+    from psitext.cli.progress import shown
+    from psitext.experiments import queue
+    from psitext.experiments.results import pages
+
+    if artefact is None:
+        for name, path in queue.queue_names().items():
+            typer.echo(f"{name:28} {queue.read_queue(name).title if path else ''}")
+        return
+    wanted = queue.read_queue(artefact)
+    stem = artefact.removesuffix(".toml").replace("/", "-")
+    bench = queue.Bench(out or Path("runs") / stem, results / f"{stem}.jsonl", data_dir, _named(init or []))
+    queue.work(wanted, bench, shown, only or [])
+    typer.echo(pages.section(wanted, bench.results))
+
+
+def demo(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the runs and the report.")] = Path("runs/demo"),
+    minutes: Annotated[float, typer.Option("--minutes", min=0.05, help="Time for pre-training.")] = 1.5,
+) -> None:
+    """Pre-train, fine-tune and compare a tiny BERT on the embedded corpus, with a report.
+
+    Example: psitext demo
+    """
+    from psitext.cli.progress import shown
+    from psitext.cli.tables import rows_table
+    from psitext.experiments.demo import run_demo
+
+    found = run_demo(out, minutes, shown)
+    rows_table(found.rows)
+    typer.echo(f"report: {found.report}")
+
+
+def _named(pairs: list[str]) -> dict[str, str]:
+    from psitext.errors import UserError
+
+    wrong = next((pair for pair in pairs if "=" not in pair), None)
+    if wrong is not None:
+        raise UserError(f"--init takes name=model here (minilm=hf:<folder>), not {wrong!r}")
+    return dict(pair.split("=", 1) for pair in pairs)
+
+
+COMMANDS = (reproduce, demo)

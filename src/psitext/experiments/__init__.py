@@ -1,0 +1,1 @@
+"""Recipes to result lines, result lines to tables, figures and reports."""

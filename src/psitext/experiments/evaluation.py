@@ -1,0 +1,110 @@
+"""Scoring finished models: on a task's splits, on one's own file, beside the baselines, and for GLUE's server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from psitext.baselines import bag_of_words, majority
+from psitext.errors import UserError
+from psitext.experiments.results import submission
+from psitext.model import Model
+from psitext.score import metrics
+from psitext.text.examples import Example, Task
+from psitext.text.tasks import load_like, load_split, load_task
+
+Splits = Mapping[str, list[Example]]
+
+
+def task_of(model: Model, name: str | None) -> Task:
+    """The task to score a model on; another one than it was trained for must have the same labels in the same order."""
+    if model.task is None:
+        raise UserError("this model was pre-trained only and answers no task; `psitext finetune --init <it>` gives it one")
+    if name is None:
+        return model.task
+    task = load_task(name)
+    if (task.kind, task.labels) != (model.task.kind, model.task.labels):
+        raise UserError(
+            f"the model answers {model.task.name} ({', '.join(model.task.labels) or model.task.kind}), "
+            f"not {task.name} ({', '.join(task.labels) or task.kind})"
+        )
+    return task
+
+
+def labelled_splits(task: Task, split: str | None, data: str | None, data_dir: Path | None) -> dict[str, list[Example]]:
+    """The examples to score on: the user's file, the named split, or every development split."""
+    if data is not None:
+        return {Path(data).name: load_like(data, task)}
+    names = [split] if split else list(task.dev_splits)
+    if not names:
+        raise UserError(f"{task.name} has no dev split; name one with --split, or a file with --data")
+    hidden = next((name for name in names if task.hides(name)), None)
+    if hidden:
+        raise UserError(f"the labels of {task.name}'s {hidden} are not published; --submission writes a file for GLUE's server")
+    return {name: load_split(task, name, data_dir) for name in names}
+
+
+def baseline_rows(task: Task, splits: Splits, data_dir: Path | None) -> list[dict[str, Any]]:
+    """Majority and bag of words, trained on the task's train split and scored like the model."""
+    return baseline_scores(task, load_split(task, "train", data_dir), splits)
+
+
+def baseline_scores(task: Task, train: list[Example], splits: Splits) -> list[dict[str, Any]]:
+    """One row for every baseline and split, with the task's metrics."""
+    rows = []
+    for split, examples in splits.items():
+        for name, predicted in baseline_predictions(task, train, examples).items():
+            scores = metrics.evaluate(task.metrics, predicted, gold(task, examples))
+            rows.append({"baseline": name, "split": split, **scores, "collapsed": metrics.collapsed(predicted)})
+    return rows
+
+
+def baseline_predictions(task: Task, train: list[Example], examples: list[Example]) -> dict[str, np.ndarray[Any, Any]]:
+    """What each baseline says, as numbers: class ids in the task's order, or scores."""
+    if task.kind == "tagging":
+        tags = majority.most_frequent_tags(train, examples)
+        return {"most frequent tag": np.asarray([task.labels.index(tag) for row in tags for tag in row])}
+    if task.kind == "span":
+        return {}
+    bag = bag_of_words.fit(train, task.labels or None).predict(examples)
+    return {"majority": numbers(task, majority.majority(train, examples)), "bag of words": numbers(task, bag)}
+
+
+def gold(task: Task, examples: list[Example]) -> np.ndarray[Any, Any]:
+    """The right answers as numbers."""
+    if task.kind == "tagging":
+        return np.asarray([task.labels.index(tag) for example in examples for tag in example.tags])
+    return numbers(task, [example.label for example in examples])
+
+
+def numbers(task: Task, labels: Any) -> np.ndarray[Any, Any]:
+    """Labels as class ids in the task's order, scores as they are."""
+    if task.kind == "regression":
+        return np.asarray(labels, dtype=np.float64)
+    index = {name: number for number, name in enumerate(task.labels)}
+    return np.asarray([index[label] for label in labels], dtype=np.int64)
+
+
+def write_submission(models: Mapping[str, Model], path: Path, data_dir: Path | None) -> tuple[str, ...]:
+    """GLUE's zip for the hidden test splits of some tasks; returns the names of the files in it."""
+    tables = {}
+    for name, model in models.items():
+        task = load_task(name)
+        for split in (split for split in task.splits if split.startswith("test")):
+            entry = submission_name(name, split)
+            answers = [answer.label for answer in model.predict(load_split(task, split, data_dir))]
+            tables[entry] = submission.table(entry, answers, label_values=task.label_values)
+    if not tables:
+        raise UserError("none of these tasks has a hidden test split to submit")
+    submission.write_zip(path, tables)
+    return tuple(submission.ENTRIES[name].file for name in tables)
+
+
+def submission_name(task: str, split: str) -> str:
+    """The name of GLUE's entry: MNLI has two."""
+    if task == "mnli":
+        return "mnli-mm" if "mismatched" in split else "mnli-m"
+    return task

@@ -1,0 +1,199 @@
+"""Fine-tuning on a task or on a file of one's own, to a model folder and its scores."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from torch import Tensor
+
+from psitext.assemble import balanced_weights, build_encoder, build_head, task_score
+from psitext.config import recipe_hash
+from psitext.errors import UserError
+from psitext.experiments.runs.folder import RunFolder
+from psitext.experiments.pretrain import make_tokenizer
+from psitext.experiments.runs.recipes import FinetuneRecipe, LabelledConfig
+from psitext.experiments.runs.training import Stopped, train
+from psitext.experiments.runs.validation import task_metrics
+from psitext.model import TEXT, Model, Sentences, evaluate_network, load
+from psitext.randomness import generator
+from psitext.score import calibration
+from psitext.text.batches import Ints
+from psitext.text.supervised import SupervisedSource, encode_examples
+from psitext.text.examples import Example, Task, check_labels
+from psitext.text.tasks import load_like, load_table, load_task, read_split
+from psitext.train.loop import Hook
+from psitext.train.network import Network, parameter_count
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A task's examples: the training split and every development split, by name."""
+
+    task: Task
+    train: list[Example]
+    dev: dict[str, list[Example]]
+    notes: tuple[str, ...] = ()  # what a reader of the scores must know: a partial file, a split made by rule
+
+
+def finetune_run(recipe: FinetuneRecipe, out: Path, hooks: Sequence[Hook] = ()) -> Model:
+    """Train a recipe's model in ``out``, going on from what is there; returns the finished model, with the best weights."""
+    folder = RunFolder(out)
+    frozen = folder.claim(recipe)
+    if folder.finished:
+        return load(folder.model)
+    recipe = frozen if isinstance(frozen, FinetuneRecipe) else recipe
+    began = time.monotonic()
+    data = read_labelled(recipe)
+    start = starting_model(recipe, data)
+    task, seed = data.task, recipe.train.seed
+    head = build_head(task, start.encoder, recipe.head, seed)
+    network = Network(start.encoder, head)
+    text = recipe.text.model_copy(update={"max_len": min(recipe.text.max_len, start.encoder.config.max_len)})
+    sources = {name: encode_examples(examples, task, start.tokenizer, text) for name, examples in data.dev.items()}
+    source = encode_examples(data.train, task, start.tokenizer, text)
+    weights = class_weights(recipe, source, task)
+    recipe, outcome = train(
+        folder,
+        recipe,
+        network,
+        task_score(task, weights),
+        source,
+        partial(task_metrics, sources, task),
+        hooks,
+        resumed=frozen is not None,
+    )
+    if not outcome.finished:
+        raise Stopped(out, outcome.counters.step)
+    scores = {name: evaluate_network(network, dev, task) for name, dev in sources.items()}
+    model = Model(network.eval(), {TEXT: start.tokenizer}, text, recipe.head, task)
+    result = {
+        "scores": scores,
+        "counters": asdict(outcome.counters),
+        "rows": {"train": len(data.train), **{name: len(examples) for name, examples in data.dev.items()}},
+        "notes": data.notes,
+        "truncated": source.truncated,
+        "parameters": parameter_count(network),
+    }
+    if recipe.calibrate and task.kind == "classification":
+        model, result["calibration"] = calibrated(model, next(iter(data.dev.values())))
+    facts = {"name": recipe.name, "recipe": recipe_hash(recipe), "from": recipe.init or "nothing", **result}
+    model = replace(model, facts=facts)
+    model.save(folder.model)
+    folder.finish({**facts, "seconds": round(time.monotonic() - began, 1)})
+    return model
+
+
+def read_labelled(recipe: FinetuneRecipe) -> Labelled:
+    """The training and development examples that a recipe names, checked against each other."""
+    data = recipe.data
+    if data.train is not None:
+        return _own_files(data)
+    if recipe.task is None:
+        raise UserError("name a task with --task, or a file with --data and --text, --label")
+    task = load_task(recipe.task)
+    folder = Path(data.dir) if data.dir else None
+    train = read_split(task, "train", folder)
+    dev = {name: read_split(task, name, folder) for name in task.dev_splits}
+    notes = [f"{name}: {note}" for name, split in {"train": train, **dev}.items() for note in split.notes]
+    examples = {name: split.examples for name, split in dev.items()}
+    return Labelled(task, limited(train.examples, data), examples, tuple(notes))
+
+
+def _own_files(data: LabelledConfig) -> Labelled:
+    assert data.train is not None
+    train, task = load_table(data.train, text=data.text, pair=data.pair, label=data.label)
+    if data.dev is None:
+        # A tenth of the rows, chosen by a keyed draw, judges the rest.
+        order = _order(len(train), data.seed)
+        held = set(order[: max(len(train) // 10, 1)].tolist())
+        dev = [example for index, example in enumerate(train) if index in held]
+        train = [example for index, example in enumerate(train) if index not in held]
+    else:
+        dev = load_like(data.dev, task)
+    if not train:
+        raise UserError(f"{data.train} has too few rows to train on and to hold some out")
+    check_labels(train, dev)
+    return Labelled(task, limited(train, data), {"dev": dev})
+
+
+def limited(train: list[Example], data: LabelledConfig) -> list[Example]:
+    """At most ``limit`` examples, in their order, chosen by the data seed."""
+    if data.limit is None or data.limit >= len(train):
+        return train
+    return [train[index] for index in sorted(_order(len(train), data.seed)[: data.limit].tolist())]
+
+
+def starting_model(recipe: FinetuneRecipe, data: Labelled | None = None) -> Model:
+    """The model that fine-tuning starts from: ``init``, or an encoder from nothing with a tokenizer of the training texts."""
+    if recipe.init is None and data is not None:
+        if recipe.encoder is None:
+            raise UserError("fine-tuning starts from --init (a run, a model, hf:<folder>) or from an [encoder] table in the recipe")
+        tokenizer = make_tokenizer(recipe.tokenizer, lambda: texts_of(data.train))
+        config = recipe.encoder.model_copy(update={"vocab_size": tokenizer.vocab_size})
+        encoder = build_encoder(config, recipe.train.seed)
+        return Model(Network(encoder, Sentences()), {TEXT: tokenizer}, recipe.text)
+    if recipe.encoder is not None:
+        raise UserError("a recipe with init takes its encoder from there; leave out the [encoder] table")
+    if recipe.init is None:
+        raise UserError("there is no model to start from; name one with --init")
+    model = load(recipe.init, pool=recipe.pool)
+    if not recipe.fresh:
+        return model
+    encoder = build_encoder(model.encoder.config, recipe.train.seed)
+    return replace(model, network=Network(encoder, model.network.head))
+
+
+def texts_of(examples: Sequence[Example]) -> Iterator[str]:
+    """Every text of the examples, second ones and tagged words included."""
+    for example in examples:
+        yield " ".join(example.words) if example.words else example.text
+        if example.pair is not None:
+            yield example.pair
+
+
+def class_weights(recipe: FinetuneRecipe, source: SupervisedSource, task: Task) -> Tensor | None:
+    """(K,) weights of the classes in the loss, or None."""
+    wanted = recipe.class_weights
+    if wanted == "none":
+        return None
+    if task.kind != "classification" or source.label is None:
+        raise UserError(f"class_weights are for classification; {task.name} is a {task.kind}")
+    if wanted == "balanced":
+        return balanced_weights(source.label, len(task.labels))
+    if len(wanted) != len(task.labels):
+        raise UserError(f"class_weights has {len(wanted)} numbers for {len(task.labels)} labels: {', '.join(task.labels)}")
+    return Tensor(wanted)
+
+
+def calibrated(model: Model, dev: Sequence[Example]) -> tuple[Model, Mapping[str, object]]:
+    """The model with its temperature, and the calibration error on dev before and after, fitted and judged on halves.
+
+    The shipped temperature is fitted on all of dev; the errors come from two-fold cross-fitting, so none is judged on the
+    examples that chose its temperature.
+    """
+    source = model.source(dev, labelled=True)
+    labels = source.label
+    assert labels is not None
+    logits = model.logits(dev)
+    order = _order(len(labels), 0)
+    halves = (order[::2], order[1::2])
+    after = np.empty((len(labels), logits.shape[1]))
+    for fit, judge in (halves, halves[::-1]):
+        temperature = calibration.fit_temperature(logits[fit], labels[fit]) if len(fit) else 1.0
+        after[judge] = np.exp(calibration.log_probs(logits[judge], temperature))
+    before = np.exp(calibration.log_probs(logits))
+    return replace(model, temperature=calibration.fit_temperature(logits, labels)), {
+        "temperature": calibration.fit_temperature(logits, labels),
+        "error_before": calibration.expected_calibration_error(before, labels),
+        "error_after": calibration.expected_calibration_error(after, labels),
+        "bins": [asdict(entry) for entry in calibration.reliability(after, labels)],
+    }
+
+
+def _order(count: int, seed: int) -> Ints:
+    return generator(seed, "rows").permutation(count)

@@ -1,0 +1,162 @@
+"""Pages made from result lines and run folders, and from nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from psitext.errors import UserError
+from psitext.experiments.results import lines, report, stamp
+from psitext.experiments.results.lines import ResultLine
+from psitext.experiments.runs.folder import RunFolder
+from psitext.files import write_atomic
+from psitext.score.statistics import summary
+
+if TYPE_CHECKING:
+    from psitext.experiments.queue import Queue
+
+HEAD = """# Results
+
+Every number here comes from the result lines under `results/`, one JSON object for each finished run, and this page is written from
+them by `psitext report --results results --out docs/results.md`. Scores are on development sets; with several seeds: mean ± standard
+deviation (number of seeds). A score marked *collapsed* belongs to a model that predicts one thing only.
+"""
+
+
+def write_results(folder: Path, out: Path) -> None:
+    """The Markdown page of all result lines below a folder."""
+    from psitext.experiments.queue import queue_names, read_queue
+
+    if not folder.is_dir():
+        raise UserError(f"there is no folder of result lines at {folder}")
+    known = {name.replace("/", "-"): name for name in queue_names()}
+    parts = [HEAD]
+    for file in sorted(folder.glob("*.jsonl")):
+        if file.stem in known:
+            parts.append(section(read_queue(known[file.stem]), file))
+        else:
+            parts.append(measurements(file))
+    write_atomic(out, "\n".join(parts))
+
+
+def section(queue: Queue, file: Path) -> str:
+    """One queue's table: a row for every variant, a column for every task and split."""
+    found = list(lines.latest(lines.read(file)).values()) if file.exists() else []
+    by_cell: dict[tuple[str, str], list[ResultLine]] = {}
+    for line in found:
+        row = str(line.notes.get("baseline", line.run))
+        by_cell.setdefault((row, _column(line)), []).append(line)
+    columns = list(dict.fromkeys(column for _, column in by_cell))
+    rows = list(dict.fromkeys(row for row, _ in by_cell))
+    table = [[row, *(cell(by_cell.get((row, column), [])) for column in columns)] for row in rows]
+    text = [f"## {queue.title}", "", queue.note.strip(), "", f"Made by: `{queue.command}`", ""]
+    return "\n".join([*text, markdown(["", *columns], table), "", _cost(found), ""])
+
+
+def cell(found: Sequence[ResultLine]) -> str:
+    """The headline metric of one variant on one split, over its seeds, with the rows that it was trained on."""
+    if not found:
+        return ""
+    name = next(iter(found[0].metrics))
+    values = summary([line.metrics[name] for line in found])
+    spread = "" if values.sd is None else f" ± {values.sd:.3f} ({values.n})"
+    return f"{values.mean:.3f}{spread}{' *collapsed*' if any(line.collapsed for line in found) else ''}"
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    text = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join([*text, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def measurements(file: Path) -> str:
+    """A table of any result lines: what was measured, with every metric."""
+    found = list(lines.latest(lines.read(file)).values())
+    names = list(dict.fromkeys(name for line in found for name in line.metrics))
+    rows = [[line.run, line.task, *(_number(line.metrics.get(name)) for name in names)] for line in found]
+    command = next((str(line.notes["command"]) for line in found if "command" in line.notes), "")
+    title = next((str(line.notes["title"]) for line in found if "title" in line.notes), file.stem.replace("_", " ").capitalize())
+    made = [f"Made by: `{command}`", ""] if command else []
+    return "\n".join([f"## {title}", "", *made, markdown(["", "of", *names], rows), "", _cost(found), ""])
+
+
+def write_runs(folders: Sequence[Path], out: Path) -> None:
+    """A self-contained HTML report of one or several runs: curves, scores, calibration, settings, versions."""
+    parts: list[Any] = []
+    settings: dict[str, Any] = {}
+    for path in folders:
+        folder = RunFolder(path)
+        recipe = folder.recipe()
+        if recipe is None:
+            raise UserError(f"{path} holds no run: it has no recipe.json")
+        parts += run_parts(path.name, folder)
+        settings[path.name] = recipe.tree()
+    names = ", ".join(path.name for path in folders)
+    report.write_report(
+        report.Report(
+            title=f"Report: {names}",
+            lead=f"{len(folders)} {'run' if len(folders) == 1 else 'runs'} of psitext",
+            parts=parts,
+            settings=settings,
+            versions=stamp.versions(),
+        ),
+        out,
+    )
+
+
+def run_parts(name: str, folder: RunFolder) -> list[Any]:
+    """The curves of one run, and its scores and calibration once it has finished."""
+    events = folder.events()
+    parts: list[Any] = []
+    curves = curves_of(events)
+    if curves:
+        parts.append(report.Curves(title=f"{name}: losses", curves=curves))
+    dev = [event for event in events if event["kind"] == "dev"]
+    scores = {key: [(event["step"], event[key]) for event in dev] for key in _scores(dev)}
+    if scores:
+        parts.append(report.Curves(title=f"{name}: on dev", curves=scores, y="score"))
+    if folder.finished:
+        result = folder.result()
+        if "scores" in result:
+            rows = [[split, metric, value] for split, metrics in result["scores"].items() for metric, value in metrics.items() if metric != "collapsed"]
+            parts.append(report.Table(title=f"{name}: scores", columns=["split", "metric", "value"], rows=rows))
+        if "calibration" in result:
+            bins = [report.Bin(**entry) for entry in result["calibration"]["bins"]]
+            parts.append(report.Calibration(title=f"{name}: calibration", tables={"after temperature scaling": bins}))
+    return parts
+
+
+def curves_of(events: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[float, float]]]:
+    """Every loss of training and dev by name."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for event in events:
+        for key, value in event.items():
+            if key.startswith("loss"):
+                where = "" if event["kind"] == "train" else " (dev)"
+                found.setdefault(key.replace("_", " ") + where, []).append((event["step"], value))
+    return found
+
+
+def _scores(dev: Sequence[Mapping[str, Any]]) -> list[str]:
+    hidden = ("kind", "step", "collapsed", "score")
+    return [key for key in (dev[0] if dev else {}) if key not in hidden and not key.startswith("loss")]
+
+
+def _column(line: ResultLine) -> str:
+    split = "" if line.split == "dev" else f" {line.split}"
+    return f"{line.task}{split}, {next(iter(line.metrics))}"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
+
+
+def _cost(found: Sequence[ResultLine]) -> str:
+    """Where the numbers come from: runs, time, commits, versions."""
+    if not found:
+        return "No run has finished yet."
+    commits = ", ".join(sorted({line.commit[:10] for line in found}))
+    hours = sum(line.seconds for line in found) / 3600
+    newest = max(found, key=lambda line: line.finished)
+    return f"{len(found)} result lines, {hours:.1f} hours in all, commits {commits}, torch {newest.versions.get('torch')}, {newest.finished[:10]}."

@@ -1,0 +1,1 @@
+"""Scores: losses, metrics, statistics over seeds and examples, calibration. Pure functions of predictions; no model enters."""

@@ -1,0 +1,193 @@
+"""Examples of a task as a source of batches: tokens, segments and targets in flat arrays.
+
+Letters: S samples, N tokens of all of them, B sequences of a batch, M predicted tokens. Special tokens are part of the arrays, so a
+batch is one gather; the order of samples is the order of the examples, and no epoch changes their content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from psitext.config import Config
+from psitext.errors import UserError
+from psitext.text.batches import Batch, Ints, lay_out, packed, padded, within
+from psitext.text.examples import Example, Task
+from psitext.text.tokenizer import Tokenizer
+
+IGNORED = -1
+
+
+class TextConfig(Config):
+    """How texts become rows."""
+
+    max_len: int = Field(default=128, ge=8)  # tokens of a sequence, [CLS] and [SEP] included; longer ones are cut
+    layout: Literal["packed", "padded"] = "padded"  # with length grouping little is padded, and no row attends across sequences
+    row: int = Field(default=128, ge=8)  # width of packed rows
+
+
+@dataclass(frozen=True)
+class SupervisedSource:
+    """Encoded examples; implements ``batches.Source``."""
+
+    tokenizer: Tokenizer
+    config: TextConfig
+    ids: npt.NDArray[np.int32]  # (N,)
+    offsets: Ints  # (S + 1,) where each sample begins
+    first: Ints  # (S,) tokens that belong to the first text, [CLS] and its [SEP] included
+    truncated: int  # samples that were cut
+    label: npt.NDArray[np.generic] | None = None  # (S,) int64 classes or float32 scores
+    tags: Ints | None = None  # (N,) tag of every token, IGNORED where none is asked for
+    span: Ints | None = None  # (S, 2) first and last answer token within the sequence, IGNORED where it was cut off
+    characters: list[Ints] = field(default_factory=list)  # S x (n, 2) character range of every token in its own text
+
+    def lengths(self, epoch: int = 0) -> Ints:
+        """(S,) tokens of every sample."""
+        return np.diff(self.offsets)
+
+    def build(self, samples: Ints, epoch: int = 0) -> Batch:
+        """The batch of these samples, packed or padded."""
+        lengths = self.lengths()[samples]
+        layout = packed(lengths, self.config.row) if self.config.layout == "packed" else padded(lengths)
+        place = within(lengths)
+        at = place + np.repeat(self.offsets[samples], lengths)
+        segments = (place >= np.repeat(self.first[samples], lengths)).astype(np.int64)
+        targets: dict[str, npt.NDArray[np.generic]] = {}
+        if self.label is not None:
+            targets["label"] = self.label[samples]
+        if self.span is not None:
+            targets["span"] = self.span[samples]
+        if self.tags is not None:
+            tags = self.tags[at]
+            asked = tags != IGNORED
+            targets["token_at"], targets["token_label"] = layout.flat[asked], tags[asked]
+        ids = self.ids[at].astype(np.int64)
+        return lay_out(ids, segments, layout, samples, pad=self.tokenizer.pad, targets=targets)
+
+
+def encode_examples(
+    examples: Sequence[Example], task: Task, tokenizer: Tokenizer, config: TextConfig, *, labelled: bool = True
+) -> SupervisedSource:
+    """Tokenise a task's examples; ``labelled`` False leaves the targets out (prediction).
+
+    Pairs are cut longest first, so neither text vanishes; an answer's question is never cut before its passage. Errors: a label
+    that the task does not know, a text and limit that leave no room.
+    """
+    if not examples:
+        raise UserError("there are no examples to encode")
+    if task.kind == "tagging":
+        return _tagged(examples, task, tokenizer, config, labelled)
+    if task.kind == "span":
+        return _spans(examples, tokenizer, config, labelled)
+    pieces = _pieces(examples, tokenizer)
+    kept = [cut(a, b, config.max_len) for a, b in pieces]
+    cuts = sum((len(a), len(b)) != (len(x), len(y)) for (a, b), (x, y) in zip(pieces, kept, strict=True))
+    label = _labels(examples, task) if labelled else None
+    return _source(tokenizer, config, kept, cuts, label=label)
+
+
+def cut(a: Ints, b: Ints, max_len: int) -> tuple[Ints, Ints]:
+    """Cut a text or pair from the right to fit ``max_len`` with its special tokens, always the longer one."""
+    room = max_len - (3 if len(b) else 2)
+    if len(a) + len(b) <= room:
+        return a, b
+    if not len(b):
+        return a[:room], b
+    # Equal to dropping one token of the longer text at a time, the second one's on a tie.
+    keep = min(len(a), max(room - len(b), (room + 1) // 2))
+    return a[:keep], b[: room - keep]
+
+
+def _pieces(examples: Sequence[Example], tokenizer: Tokenizer) -> list[tuple[Ints, Ints]]:
+    empty = np.empty(0, dtype=np.int32)
+    first = tokenizer.encode([example.text for example in examples])
+    if all(example.pair is None for example in examples):
+        return [(a, empty) for a in first]
+    second = tokenizer.encode([example.pair or "" for example in examples])
+    return list(zip(first, second, strict=True))
+
+
+def _source(
+    tokenizer: Tokenizer, config: TextConfig, kept: Sequence[tuple[Ints, Ints]], truncated: int, **targets: object
+) -> SupervisedSource:
+    """Lay [CLS] a [SEP] or [CLS] a [SEP] b [SEP] end to end (chapter 15.8.4)."""
+    cls, sep = np.asarray([tokenizer.cls], dtype=np.int32), np.asarray([tokenizer.sep], dtype=np.int32)
+    parts: list[Ints] = []
+    lengths, first = np.empty(len(kept), dtype=np.int64), np.empty(len(kept), dtype=np.int64)
+    for index, (a, b) in enumerate(kept):
+        parts += [cls, a, sep, b, sep] if len(b) else [cls, a, sep]
+        first[index] = len(a) + 2
+        lengths[index] = first[index] + (len(b) + 1 if len(b) else 0)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    ids = np.concatenate(parts).astype(np.int32)
+    return SupervisedSource(tokenizer, config, ids, offsets, first, truncated, **targets)  # type: ignore[arg-type]
+
+
+def _labels(examples: Sequence[Example], task: Task) -> npt.NDArray[np.generic]:
+    if task.kind == "regression":
+        return np.asarray([_known(example, isinstance(example.label, float | int)).label for example in examples], dtype=np.float32)
+    index = {name: number for number, name in enumerate(task.labels)}
+    return np.asarray([index[str(_known(example, example.label in index).label)] for example in examples], dtype=np.int64)
+
+
+def _known(example: Example, good: bool) -> Example:
+    if not good:
+        raise UserError(f"{example.source}, line {example.line}: the label {example.label!r} is none that this task knows")
+    return example
+
+
+def _tagged(
+    examples: Sequence[Example], task: Task, tokenizer: Tokenizer, config: TextConfig, labelled: bool
+) -> SupervisedSource:
+    """A tag for every word, asked for at the word's first piece (Devlin et al. 2019, 5.3)."""
+    index = {name: number for number, name in enumerate(task.labels)}
+    empty = np.empty(0, dtype=np.int32)
+    kept, tags, cuts = [], [], 0
+    for example in examples:
+        ids, word = tokenizer.encode_words(example.words)
+        room = config.max_len - 2
+        cuts += len(ids) > room
+        ids, word = ids[:room], word[:room]
+        head = np.diff(word, prepend=-1) != 0
+        numbers = np.asarray([_tag(example, tag, index) for tag in example.tags] if labelled else [0] * len(example.words))
+        kept.append((ids, empty))
+        tags.append(np.concatenate([[IGNORED], np.where(head, numbers[word], IGNORED), [IGNORED]]))
+    return _source(tokenizer, config, kept, cuts, tags=np.concatenate(tags).astype(np.int64))
+
+
+def _tag(example: Example, tag: str, index: dict[str, int]) -> int:
+    if tag not in index:
+        raise UserError(f"{example.source}, line {example.line}: the tag {tag!r} is none that this task knows")
+    return index[tag]
+
+
+def _spans(examples: Sequence[Example], tokenizer: Tokenizer, config: TextConfig, labelled: bool) -> SupervisedSource:
+    """Question and passage; the answer's characters become tokens of the sequence."""
+    questions = tokenizer.encode([example.text for example in examples])
+    passages = tokenizer.encode_offsets([example.pair or "" for example in examples])
+    kept, spans, characters, cuts = [], [], [], 0
+    for example, question, (ids, ranges) in zip(examples, questions, passages, strict=True):
+        question = question[: config.max_len // 2]
+        room = config.max_len - 3 - len(question)
+        cuts += len(ids) > room
+        kept.append((question, ids[:room]))
+        characters.append(ranges[:room])
+        spans.append(_token_span(example, ranges[:room], len(question) + 2) if labelled else (IGNORED, IGNORED))
+    span = np.asarray(spans, dtype=np.int64) if labelled else None
+    return _source(tokenizer, config, kept, cuts, span=span, characters=characters)
+
+
+def _token_span(example: Example, ranges: Ints, shift: int) -> tuple[int, int]:
+    """First and last token that touch the answer's characters, or IGNORED when truncation cut them off."""
+    if example.answer is None:
+        raise UserError(f"{example.source}, line {example.line}: a question without an answer range")
+    begin, end = example.answer
+    touched = np.flatnonzero((ranges[:, 1] > begin) & (ranges[:, 0] < end))
+    if not len(touched) or ranges[-1, 1] < end:
+        return IGNORED, IGNORED
+    return int(touched[0]) + shift, int(touched[-1]) + shift

@@ -1,0 +1,113 @@
+"""A user's own table, read as a task whose kind and labels are found out from its label column."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from psitext.config import build
+from psitext.errors import UserError
+from psitext.text.examples import METRICS_OF_KIND, Example, Kind, Task, examples, no_column
+from psitext.text.rows import HUB, Row, form_of, rows
+
+_FEW = 10  # different values up to which numbers are classes
+
+
+def load_table(
+    path: Path | str,
+    *,
+    text: str,
+    pair: str | None = None,
+    label: str | None = None,
+    labels: Sequence[str] | None = None,
+    kind: Kind | None = None,
+) -> tuple[list[Example], Task]:
+    """Read a user's own table (or hub data set) and find out what task it is.
+
+    Words are classes, in alphabetical order unless ``labels`` gives one; numbers are classes too, by size,
+    unless some are fractions and there are more than ten different ones: then they are scores. ``kind``
+    overrules that. Numbers as column names count the columns of a table without a header line. A second file
+    of the same kind (dev, test, texts to predict) is read with ``load_like``.
+
+    Errors: those of ``rows``; no such column; an empty label; numbers mixed with words; one label only; as
+    many labels as a column of names would have.
+    """
+    found = list(_user_rows(path, (text, pair, label)))
+    task = _guessed(path, found, text, pair, label, labels, kind)
+    return [example for _, example in examples(found, task, str(path)) if example is not None], task
+
+
+def load_like(path: Path | str, task: Task, *, labelled: bool = True) -> list[Example]:
+    """Read a further file of a task's kind; with ``labelled`` False no label column is needed, nor read."""
+    asked = task if labelled else task.model_copy(update={"label": None})
+    found = _user_rows(path, (task.text, task.pair, asked.label))
+    return [example for _, example in examples(found, asked, str(path)) if example is not None]
+
+
+def _user_rows(path: Path | str, columns: Sequence[str | None]) -> Iterator[Row]:
+    tabular = not str(path).startswith(HUB) and form_of(Path(path)) in ("tsv", "csv")
+    numbered = tabular and all(name is None or name.isdecimal() for name in columns)
+    return rows(path, columns=() if numbered else None)
+
+
+def _guessed(
+    path: Path | str,
+    found: Sequence[Row],
+    text: str,
+    pair: str | None,
+    label: str | None,
+    labels: Sequence[str] | None,
+    kind: Kind | None,
+) -> Task:
+    """The task record of a table, from what its label column holds."""
+    if missing := [name for name in (text, pair, label) if name is not None and name not in found[0].fields]:
+        raise no_column(str(path), missing[0], found[0].fields)
+    tree: dict[str, object] = {"name": _short(path), "text": text, "pair": pair, "label": label}
+    if label is None:
+        return build(Task, {**tree, "kind": kind or "classification"}, str(path))
+    values = {row.fields.get(label, "").strip(): row.line for row in reversed(found)}  # first line of each
+    if "" in values:
+        raise UserError(f"{path} line {values['']} has an empty {label!r}")
+    chosen = kind or ("classification" if labels else _kind(path, label, values))
+    tree["kind"] = chosen
+    if chosen == "classification":
+        tree["labels"] = list(labels) if labels else _names(path, label, values, len(found))
+        tree["metrics"] = ["accuracy", "macro_f1"]
+    else:
+        tree["metrics"] = METRICS_OF_KIND[chosen]
+    return build(Task, tree, str(path))
+
+
+def _kind(path: Path | str, label: str, values: Mapping[str, int]) -> Kind:
+    numbers = {value: amount for value in values if (amount := _number(value)) is not None}
+    if 0 < len(numbers) < len(values):
+        number = min(numbers, key=values.__getitem__)
+        word = min(values.keys() - numbers.keys(), key=values.__getitem__)
+        mixed = f"{number!r} on line {values[number]} and {word!r} on line {values[word]}"
+        raise UserError(f"{path} mixes numbers and words in its column {label!r}: {mixed}")
+    fractions = any(amount != int(amount) for amount in numbers.values())
+    return "regression" if fractions and len(numbers) > _FEW else "classification"
+
+
+def _names(path: Path | str, label: str, values: Mapping[str, int], count: int) -> list[str]:
+    """Class names in the order of their values, numbers by size."""
+    if len(values) == 1:
+        raise UserError(f"{path} has but one label in its column {label!r}: {next(iter(values))!r}")
+    if len(values) > 20 and len(values) > count / 2:
+        many = f"{len(values):,} different values in {count:,} rows"
+        raise UserError(f"{path} has {many} of {label!r}, which does not look like a label column")
+    return sorted(values, key=lambda value: (_number(value) or 0.0, value))
+
+
+def _number(value: str) -> float | None:
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _short(path: Path | str) -> str:
+    """A task name out of a path or hub name: reviews.csv.gz is reviews."""
+    return Path(str(path).removeprefix(HUB).partition(":")[0]).name.split(".")[0] or "table"

@@ -1,0 +1,41 @@
+"""Who and where the texts are about: names with their pronouns, towns, colours, weather."""
+
+from __future__ import annotations
+
+from psitext.text.toy.grammar import Dice
+
+WOMEN = tuple("Mira Anna Ines Yuki Lena Nora Amara Sofia Ruth Mei Clara Tala".split())
+MEN = tuple("Tomas Kofi Omar Emil Hiro Paul Diego Sami Leo Anton Ravi Jonas".split())
+NAMES = WOMEN + MEN
+TOWNS = tuple("Arles Kobe Bergen Lima Turin Accra Porto Quito".split())
+COLOURS = tuple("red blue green yellow white black".split())
+WEATHER = (("rainy", "rain"), ("windy", "wind"), ("snowy", "snow"), ("foggy", "fog"), ("sunny", "sun"))
+_HER = {"he": "she", "him": "her", "his": "her", "He": "She", "His": "Her"}
+_HIM = {"he": "he", "him": "him", "his": "his", "He": "He", "His": "His"}
+_FAMILY = (("sister", "aunt", "mother", "neighbour"), ("brother", "uncle", "father", "neighbour"))
+
+
+def cast(dice: Dice) -> dict[str, str]:
+    """The slots of one story.
+
+    A is its hero with ``he``, ``him``, ``his``. B, of the other sex so that no pronoun is in doubt, has ``she``, ``her``
+    (object), ``hers`` (owner) and is the ``sister`` of A. Then ``town``, ``colour``, and a weather: ``rainy``, ``rain``.
+    """
+    woman = dice.chance(0.5)
+    hero, friend = (dice.pick(WOMEN), dice.pick(MEN)) if woman else (dice.pick(MEN), dice.pick(WOMEN))
+    his, her = (_HER, _HIM) if woman else (_HIM, _HER)
+    rainy, rain = dice.pick(WEATHER)
+    return {
+        "A": hero,
+        **his,
+        "B": friend,
+        "she": her["he"],
+        "her": her["him"],
+        "hers": her["his"],
+        "She": her["He"],
+        "sister": dice.pick(_FAMILY[woman]),
+        "town": dice.pick(TOWNS),
+        "colour": dice.pick(COLOURS),
+        "rainy": rainy,
+        "rain": rain,
+    }

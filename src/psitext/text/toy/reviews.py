@@ -1,0 +1,133 @@
+"""Reviews whose label is what the writer thinks, said plainly, by negation, by contrast, against others or in time.
+
+The label follows from the text by reading it. Counting words is of little help: apart from the plain sentences, every
+frame uses good and bad words equally often for both labels, and who says or denies them decides.
+"""
+
+from __future__ import annotations
+
+from psitext.text.examples import Example
+from psitext.text.toy.grammar import Dice, distinct, expand
+from psitext.text.toy.people import TOWNS, WEATHER
+
+GOOD = tuple("gripping funny tender clever warm lovely fresh moving brilliant charming splendid wise".split())
+BAD = tuple("dull boring clumsy stupid cold flat silly noisy lifeless weak dreary stale".split())
+LABELS = ("negative", "positive")
+OTHERS = ("the critics", "my friends", "the papers", "my neighbours", "most people")
+WORKS = ("film", "play", "show")
+
+# p and q are words of the label, n and m of the other label; I is the writer, {they} and {them} somebody else.
+FRAMES: dict[str, tuple[str, ...]] = {
+    "plain": (
+        "It was [|very |really |quite ]{p}.",
+        "It was [|very |really |quite ]{p} and {q}.",
+        "{I} thought it was [|very |really |quite ]{p}.",
+        "{I} found it [|very |really |quite ]{p}, and {q} too.",
+        "From the first scene to the last it was {p}.",
+        "It was a {p} and {q} {x}.",
+        "Everybody could call it {p}.",
+        "Every scene was {p}.",
+        "It is true that it was {p}.",
+        "{I} expected it to be {p}, and it was.",
+        "{They} said it was {p}, and that was right.",
+    ),
+    "negation": (
+        "It was not [at all |really |very |even once ]{n}.",
+        "It was never [really |even once |for one scene ]{n}.",
+        "{I} did not think it was [|very |really ]{n}.",
+        "{I} did not find it [|very |really ]{n}, and not {m} either.",
+        "It was neither {n} nor {m}.",
+        "Nobody could call it {n}.",
+        "Not one scene was {n}.",
+        "It is not true that it was {n}.",
+        "{I} expected it to be {n}, but it was not.",
+        "{They} said it was {n}, and that was wrong.",
+        "It is not true that it was not {p}.",
+    ),
+    "contrast": (
+        "It was not {n} but {p}.",
+        "It was {p}, not {n}.",
+        "It was anything but {n}.",
+        "It was more {p} than {n}.",
+        "It was less {n} than {p}.",
+        "It was {p} and not at all {n}.",
+        "{I} thought it was {p}, never {n}.",
+    ),
+    "others": (
+        "{They} thought it was {n}, but {I} thought it was {p}.",
+        "{I} thought it was {p}, but {they} thought it was {n}.",
+        "{They} called it {n}, although {I} found it {p}.",
+        "{I} found it {p}, although {they} called it {n}.",
+        "{I} called it {p} when {they} called it {n}.",
+        "Unlike {them}, who found it {n}, {I} found it {p}.",
+        "{They} told {me} it was {n}, and {I} told {them} it was {p}.",
+    ),
+    "time": (
+        "At first it was {n}, but in the end it was {p}.",
+        "In the end it was {p}, although at first it was {n}.",
+        "It began {n} and ended {p}.",
+        "It ended {p}, although it began {n}.",
+        "It was {n} until the last scene, and then it was {p} after all.",
+    ),
+    "book": (
+        "The book was {n}, but the {x} was {p}.",
+        "The {x} was {p}, but the book was {n}.",
+        "Unlike the book, which was {n}, the {x} was {p}.",
+        "The {x} was {p}, unlike the book, which was {n}.",
+    ),
+}
+_KINDS = tuple(FRAMES)
+_BEFORE = (
+    "We saw it on a {rainy} evening in {town}.",
+    "The hall was [full|half empty].",
+    "{They} wrote about this {x}.",
+    "I went to see the {x} with my [sister|brother|mother].",
+    "{They} promised a {r} {x}.",
+)
+_AFTER = (
+    "The [man|woman] beside me called it {r}.",
+    "My [sister|brother|mother] found it {r}.",
+    "{They} called the book {r}.",
+    "We walked home through the {rain}.",
+    "Then we drank [coffee|tea] and went to sleep.",
+)
+
+
+def reviews(count: int, seed: int = 0) -> list[Example]:
+    """``count`` different reviews with the labels ``negative`` and ``positive``, each in half of the cases.
+
+    A larger count adds to the same reviews. Errors: so large a count that the grammar runs out of them.
+    """
+    return list(distinct(_review, lambda review: review.text, "reviews", seed, 32, count))
+
+
+def verdict(dice: Dice, good: bool, slots: dict[str, str]) -> str:
+    """One sentence in which the person of ``slots`` (I, me, they, them, They, x) thinks well or ill of it."""
+    right, wrong = (GOOD, BAD) if good else (BAD, GOOD)
+    p, q = dice.sample(right, 2)
+    n, m = dice.sample(wrong, 2)
+    frame = dice.pick(FRAMES[dice.pick(_KINDS)])
+    sentence = expand(frame, dice, {**slots, "p": p, "q": q, "n": n, "m": m})
+    return sentence[0].upper() + sentence[1:]
+
+
+def _review(dice: Dice) -> Example:
+    good = dice.chance(0.5)
+    others = dice.pick(OTHERS)
+    rainy, rain = dice.pick(WEATHER)
+    slots = {
+        "I": "I",
+        "me": "me",
+        "they": others,
+        "them": others,
+        "They": others[0].upper() + others[1:],
+        "x": dice.pick(WORKS),
+        "town": dice.pick(TOWNS),
+        "rainy": rainy,
+        "rain": rain,
+        "r": dice.pick(GOOD if dice.chance(0.5) else BAD),  # what somebody else thinks tells nothing
+    }
+    before = [expand(dice.pick(_BEFORE), dice, slots)] if dice.chance(0.4) else []
+    middle = verdict(dice, good, slots)
+    after = [expand(dice.pick(_AFTER), dice, slots)] if dice.chance(0.3) else []
+    return Example(" ".join([*before, middle, *after]), label=LABELS[good])

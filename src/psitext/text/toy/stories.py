@@ -1,0 +1,86 @@
+"""Stories: short documents with a hero, a friend, a town, things and a plot.
+
+What is hidden or comes next can be learnt: names, pronouns, colours and things stay the same through a story, its moments
+follow one another, words go with their plots, and what somebody thinks of a film decides whether they clap or fall asleep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from psitext.text.examples import Example
+from psitext.text.toy.grammar import Dice, distinct, expand
+from psitext.text.toy.people import cast
+from psitext.text.toy.plots import ANYWHERE, EVENING, PLOTS, Plot
+from psitext.text.toy.reviews import verdict
+
+_EVENINGS = 0.25  # the share of stories with an opinion in them, which is what the reviews are about
+_WIDTH = 72  # random numbers that a story takes at most
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """The sentences of a story and the plot that they follow."""
+
+    plot: Plot
+    sentences: list[str]
+
+
+def stories(count: int, seed: int = 0) -> Iterator[list[str]]:
+    """``count`` different documents of 4 to 8 sentences; a larger count adds to the same documents."""
+    told = distinct(tell, lambda story: " ".join(story.sentences), "stories", seed, _WIDTH, count)
+    return (story.sentences for story in told)
+
+
+def pairs(count: int, seed: int = 0) -> list[Example]:
+    """``count`` different pairs of sentences: labels ``next``, if one follows the other in a story, and ``other``.
+
+    The second sentence of the others comes from another story, which has the same plot in one case of nine.
+    """
+    return list(distinct(_pair, lambda one: f"{one.text}\t{one.pair}", "pairs", seed, 2 * _WIDTH, count))
+
+
+def tell(dice: Dice) -> Story:
+    """One story, as the dice fall."""
+    slots = cast(dice)
+    plot = EVENING if dice.chance(_EVENINGS) else dice.pick(PLOTS)
+    slots |= zip("xy", dice.pick(plot.things), strict=False)
+    good = dice.chance(0.5)
+    moments = _moments(plot.text)
+    free = [moment for moment in moments if moment not in plot.always]
+    fewest = 4 - len(plot.always)
+    told = dice.sample(free, fewest + dice.below(len(free) + 1 - fewest))
+    sentences = []
+    for moment in sorted({*plot.always, *told}):
+        line = dice.pick([text for sign, text in moments[moment] if sign in ("", "+" if good else "-")])
+        sentences.append(_opinion(dice, good, slots) if line == "=" else expand(line, dice, slots))
+    if dice.chance(0.2):
+        sentences.insert(1 + dice.below(len(sentences) - 1), expand(dice.pick(ANYWHERE), dice, slots))
+    return Story(plot, sentences)
+
+
+def _opinion(dice: Dice, good: bool, slots: dict[str, str]) -> str:
+    """What the hero thinks, the friend being the one who may think otherwise."""
+    hero, friend = slots["A"], slots["B"]
+    return verdict(dice, good, {**slots, "I": hero, "me": slots["him"], "they": friend, "them": friend, "They": friend})
+
+
+def _pair(dice: Dice) -> Example:
+    one = tell(dice).sentences
+    at = dice.below(len(one) - 1)
+    if dice.chance(0.5):
+        return Example(one[at], one[at + 1], label="next")
+    strange = [sentence for sentence in tell(dice).sentences if sentence not in one]
+    return Example(one[at], dice.pick(strange), label="other")
+
+
+@cache
+def _moments(text: str) -> dict[int, list[tuple[str, str]]]:
+    """The lines of each moment, with the sign of those that need an opinion to be good or bad."""
+    moments: dict[int, list[tuple[str, str]]] = {}
+    for line in text.strip().splitlines():
+        number, _, sentence = line.partition(" ")
+        moments.setdefault(int(number[0]), []).append((number[1:], sentence))
+    return moments

@@ -1,0 +1,84 @@
+"""Running a network over a source without gradients, in the order that is fastest, with answers in the order of the samples.
+
+Letters: S samples, B sequences of a batch, L tokens, D width, K classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from psitext.nn.numerics import Precision, autocast
+from psitext.state import State
+from psitext.text.batches import Batch, Ints, Source
+
+Read = Callable[[dict[str, Tensor], State, Batch], list[npt.NDArray[Any]]]
+
+LONGEST_ANSWER = 30  # tokens; BERT's own limit for SQuAD
+
+
+def run(
+    network: nn.Module, source: Source, read: Read, *, precision: Precision = "fp32", batch_tokens: int = 8_192
+) -> list[npt.NDArray[Any]]:
+    """One array for every sample, as ``read`` takes it from each batch's prediction and state."""
+    answers: list[npt.NDArray[Any] | None] = [None] * len(source.lengths(0))
+    device = next(network.parameters()).device
+    was_training = network.training
+    network.eval()
+    with torch.inference_mode(), autocast(device, precision):
+        for samples in by_length(source.lengths(0), batch_tokens):
+            batch = source.build(samples, 0).to(device)
+            predicted, state = network(batch)
+            for sample, answer in zip(samples, read(predicted, state, batch), strict=True):
+                answers[sample] = answer
+    network.train(was_training)
+    return [answer for answer in answers if answer is not None]
+
+
+def by_length(lengths: Ints, batch_tokens: int) -> Iterator[Ints]:
+    """Every sample once, longest first, so that the first batch shows whether memory is enough."""
+    order = np.argsort(-lengths, kind="stable")
+    ends = np.cumsum(lengths[order])
+    first = 0
+    while first < len(order):
+        spent = int(ends[first - 1]) if first else 0
+        last = max(int(np.searchsorted(ends, spent + batch_tokens, side="right")), first + 1)
+        yield order[first:last]
+        first = last
+
+
+def logits(predicted: dict[str, Tensor], state: State, batch: Batch) -> list[npt.NDArray[Any]]:
+    """(K,) scores of every sequence, float32."""
+    return list(predicted["logits"].float().cpu().numpy())
+
+
+def vectors(predicted: dict[str, Tensor], state: State, batch: Batch) -> list[npt.NDArray[Any]]:
+    """(D,) the sentence vector of every sequence, float32 or complex64."""
+    vector = state.vector if state.vector.is_complex() else state.vector.float()
+    return list(vector.cpu().numpy())
+
+
+def tags(predicted: dict[str, Tensor], state: State, batch: Batch) -> list[npt.NDArray[Any]]:
+    """(words,) the best tag of every word of every sequence; words cut off by the length limit are not there."""
+    at = batch.targets["token_at"]
+    best = predicted["token_logits"].flatten(0, 1)[at].argmax(-1).cpu().numpy()
+    owner = batch.owner.flatten()[at].cpu().numpy()  # 1 + sequence
+    return [best[owner == number] for number in range(1, len(batch.starts) + 1)]
+
+
+def spans(predicted: dict[str, Tensor], state: State, batch: Batch) -> list[npt.NDArray[Any]]:
+    """(2,) first and last token of the best answer that ends no earlier than it begins and is not too long."""
+    first, last = predicted["span_logits"].float().unbind(-1)  # (B, L) each
+    length = first.shape[1]
+    allowed = torch.ones(length, length, dtype=torch.bool, device=first.device).triu().tril(LONGEST_ANSWER - 1)
+    pairs = (first[:, :, None] + last[:, None, :]).masked_fill(~allowed, float("-inf")).flatten(1)
+    best = pairs.argmax(-1)
+    return list(torch.stack([best // length, best % length], dim=-1).cpu().numpy())
+
+
+READERS: dict[str, Read] = {"classification": logits, "regression": logits, "tagging": tags, "span": spans}

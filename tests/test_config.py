@@ -1,0 +1,129 @@
+"""Recipes: what is merged, what is refused, and that the sentence names the key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from psitext import config
+from psitext.config import Config, build, merged, read_recipe, read_toml, recipe_hash, with_overrides
+from psitext.errors import UserError
+
+
+class Inner(Config):
+    lr: float = 1e-3
+    warmup_steps: int = 10
+
+
+class Outer(Config):
+    name: str
+    kind: Literal["small", "large"] = "small"
+    inner: Inner = Inner()
+
+
+KEYS = st.sampled_from(["a", "b", "c"])
+TREES = st.recursive(
+    st.integers(), lambda below: st.dictionaries(KEYS, below, max_size=3), max_leaves=8
+).filter(lambda tree: isinstance(tree, dict))
+
+
+def sentence(tree: dict[str, object], origin: str = "run.toml") -> str:
+    with pytest.raises(UserError) as caught:
+        build(Outer, tree, origin)
+    return str(caught.value)
+
+
+def test_known_errors_name_the_key() -> None:
+    assert sentence({"name": "x", "inner": {"warmup": 3}}).startswith(
+        "run.toml has an unknown key 'inner.warmup'"
+    )
+    assert "did you mean 'warmup_steps'" in sentence({"name": "x", "inner": {"warmup_step": 3}})
+    assert "did you mean 'inner'" in sentence({"name": "x", "iner": {}})
+    assert sentence({}) == "run.toml lacks 'name'"
+    assert sentence({"name": "x", "inner": {"lr": "fast"}}, "--set").startswith(
+        "--set sets inner.lr to 'fast'"
+    )
+    assert "'small' or 'large'" in sentence({"name": "x", "kind": "huge"})
+    assert "\n" not in sentence({"name": 3, "inner": 4, "other": 5})
+
+
+def test_law_a_config_is_frozen_and_writes_out_its_defaults() -> None:
+    built = build(Outer, {"name": "x"}, "a test")
+    with pytest.raises(ValidationError, match="frozen"):
+        built.name = "y"
+    assert built.tree() == {"name": "x", "kind": "small", "inner": {"lr": 1e-3, "warmup_steps": 10}}
+    assert build(Outer, built.tree(), "a test") == built
+
+
+def test_law_a_hash_names_values_not_their_order_or_origin() -> None:
+    first = build(Outer, {"name": "x", "kind": "small"}, "a test")
+    second = build(Outer, {"inner": {"lr": 1e-3}, "name": "x"}, "another")
+    third = build(Outer, {"name": "x", "inner": {"lr": 2e-3}}, "a test")
+    assert recipe_hash(first) == recipe_hash(second) != recipe_hash(third)
+    assert len(recipe_hash(first)) == 12 and int(recipe_hash(first), 16) >= 0
+
+
+@given(TREES, TREES)
+def test_law_merging_again_adds_nothing_and_changes_neither(a: dict, b: dict) -> None:
+    before = repr((a, b))
+    assert merged(a, {}) == merged({}, a) == a
+    assert merged(a, a) == a
+    assert merged(merged(a, b), b) == merged(a, b)
+    assert repr((a, b)) == before
+
+
+def test_known_overrides() -> None:
+    base = {"train": {"lr": 1e-4, "steps": 10}, "name": "x"}
+    over = with_overrides(
+        base, ["train.lr=1e-3", "name = bert", "data=['a', 'b']", "deep.er.key=true", "text=a=b"]
+    )
+    assert over == {
+        "train": {"lr": 1e-3, "steps": 10},
+        "name": "bert",
+        "data": ["a", "b"],
+        "deep": {"er": {"key": True}},
+        "text": "a=b",
+    }
+    assert base == {"train": {"lr": 1e-4, "steps": 10}, "name": "x"}
+    assert with_overrides({}, ["n=3", "n=4"]) == {"n": 4}
+
+
+@pytest.mark.parametrize("setting", ["train.lr", "=3", "train..lr=3", ".lr=3", ""])
+def test_known_overrides_that_are_refused(setting: str) -> None:
+    with pytest.raises(UserError, match="key=value"):
+        with_overrides({}, [setting])
+
+
+def test_known_files_that_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no recipe file"):
+        read_toml(tmp_path / "absent.toml")
+    (tmp_path / "bad.toml").write_text("lr = \n")
+    with pytest.raises(UserError, match=r"bad\.toml is not valid TOML: .*line 1"):
+        read_toml(tmp_path / "bad.toml")
+    (tmp_path / "latin.toml").write_bytes(b"name = 'caf\xe9'\n")
+    with pytest.raises(UserError, match=r"latin\.toml is not UTF-8 text \(byte 11\)"):
+        read_toml(tmp_path / "latin.toml")
+    with pytest.raises(UserError, match="cannot be read"):
+        read_toml(tmp_path)
+
+
+def test_known_a_recipe_extends_one_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config, "RECIPES", tmp_path / "shipped")
+    (tmp_path / "shipped" / "base").mkdir(parents=True)
+    (tmp_path / "shipped" / "base" / "bert-mini.toml").write_text("[model]\nwidth = 256\nlayers = 4\n")
+    (tmp_path / "mine.toml").write_text("extends = 'bert-mini'\n[model]\nlayers = 2\n")
+    (tmp_path / "beside.toml").write_text("extends = 'plain.toml'\n")
+    (tmp_path / "plain.toml").write_text("seed = 3\n")
+    (tmp_path / "twice.toml").write_text("extends = 'mine.toml'\n")
+    assert read_recipe("bert-mini") == {"model": {"width": 256, "layers": 4}}
+    assert read_recipe(str(tmp_path / "mine.toml")) == {"model": {"width": 256, "layers": 2}}
+    assert read_recipe(str(tmp_path / "beside.toml")) == {"seed": 3}
+    with pytest.raises(UserError, match="one step is the limit"):
+        read_recipe(str(tmp_path / "twice.toml"))
+    with pytest.raises(UserError, match="no recipe called 'bert-mimi'; did you mean 'bert-mini'"):
+        read_recipe("bert-mimi")

@@ -1,0 +1,166 @@
+"""Files are whole or not there, whatever fails: a file that cannot grow, a full disk, a locked folder."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from disk import largest_file
+from psitext.errors import UserError
+from psitext.files import append_line, folder_atomic, sha256, write_atomic
+
+
+def failing(code: int) -> object:
+    def fail(*arguments: object, **named: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    return fail
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_known_a_file_is_written_and_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "a.txt"
+    write_atomic(path, "first ü")
+    assert path.read_bytes() == "first ü".encode()
+    write_atomic(path, b"\x00\xff")
+    assert path.read_bytes() == b"\x00\xff"
+    assert names(path.parent) == ["a.txt"]
+    assert sha256(path) == hashlib.sha256(b"\x00\xff").hexdigest()
+
+
+def test_law_a_file_that_cannot_grow_leaves_the_old_one(tmp_path: Path) -> None:
+    path = tmp_path / "a.bin"
+    write_atomic(path, b"old")
+    with (
+        largest_file(10_000),
+        pytest.raises(UserError, match=r"cannot write .*a\.bin: .*nothing was changed"),
+    ):
+        write_atomic(path, bytes(20_000))
+    assert path.read_bytes() == b"old"
+    assert names(tmp_path) == ["a.bin"]
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        (errno.ENOSPC, "the disk is full"),
+        (errno.EDQUOT, "the disk quota is used up"),
+        (errno.EROFS, "the file system is read-only"),
+        (errno.EACCES, "writing there is not allowed"),
+        (errno.EIO, "Input/output error"),
+    ],
+)
+def test_known_reasons_are_given_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, reason: str
+) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", failing(code))
+        with pytest.raises(UserError, match=f"cannot write {path}: {reason}"):
+            write_atomic(path, "new")
+        with pytest.raises(UserError, match=f"cannot write {tmp_path / 'b'}: {reason}"):
+            fill(tmp_path / "b")
+    assert path.read_text() == "old"
+    assert names(tmp_path) == ["a.txt"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_known_a_locked_folder_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    try:
+        with pytest.raises(UserError, match="writing there is not allowed"):
+            write_atomic(tmp_path / "a.txt", "new")
+        with pytest.raises(UserError, match="writing there is not allowed"), folder_atomic(tmp_path / "b"):
+            pass
+    finally:
+        tmp_path.chmod(0o700)
+    assert names(tmp_path) == []
+
+
+def test_known_a_path_through_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    for write in (lambda path: write_atomic(path, "y"), lambda path: append_line(path, "y"), fill):
+        with pytest.raises(UserError, match="cannot write"):
+            write(tmp_path / "file" / "below")
+    assert (tmp_path / "file").read_text() == "x"
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(UserError, match="that is a folder"):
+        write_atomic(tmp_path / "folder", "y")
+    assert names(tmp_path) == ["file", "folder"]
+
+
+def fill(path: Path, content: str = "new") -> None:
+    with folder_atomic(path) as part:
+        (part / "deep").mkdir()
+        (part / "deep" / "a.txt").write_text(content)
+        assert not path.exists() or (path / "deep" / "a.txt").read_text() != content, (
+            "seen before it was whole"
+        )
+
+
+def test_known_a_folder_appears_whole_and_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "above" / "model"
+    fill(path, "first")
+    fill(path, "second")
+    assert (path / "deep" / "a.txt").read_text() == "second"
+    assert names(path.parent) == ["model"]
+
+
+@pytest.mark.parametrize("error", [ValueError("mine"), UserError("mine"), KeyboardInterrupt("mine")])
+def test_law_a_failure_inside_leaves_nothing(tmp_path: Path, error: BaseException) -> None:
+    def fail() -> None:
+        with folder_atomic(tmp_path / "model") as part:
+            (part / "half.txt").write_text("half")
+            raise error
+
+    with pytest.raises(type(error), match="mine"):
+        fail()
+    assert names(tmp_path) == []
+    fill(tmp_path / "model", "old")
+    with pytest.raises(type(error), match="mine"):
+        fail()
+    assert names(tmp_path) == ["model"]
+    assert (tmp_path / "model" / "deep" / "a.txt").read_text() == "old"
+
+
+def test_law_a_folder_that_cannot_take_its_place_leaves_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "model"
+    fill(path, "old")
+    rename = Path.rename
+
+    def fail_for_the_new_one(self: Path, target: Path) -> Path:
+        if self.name.endswith(".part"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return rename(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", fail_for_the_new_one)
+        with pytest.raises(UserError, match="nothing was changed"):
+            fill(path, "new")
+    assert (path / "deep" / "a.txt").read_text() == "old"
+    assert names(tmp_path) == ["model"]
+
+
+def test_known_lines_are_appended(tmp_path: Path) -> None:
+    path = tmp_path / "runs" / "log.jsonl"
+    append_line(path, '{"step": 1}')
+    append_line(path, '{"city": "Zürich"}')
+    assert path.read_text(encoding="utf-8").splitlines() == ['{"step": 1}', '{"city": "Zürich"}']
+
+
+def test_law_a_line_is_whole_or_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    append_line(path, "a" * 6_000)
+    with largest_file(10_000), pytest.raises(UserError, match="cannot write"):
+        append_line(path, "b" * 6_000)
+    assert path.read_bytes() == b"a" * 6_000 + b"\n"

@@ -1,0 +1,165 @@
+"""States: what every kind answers, and that a ket is a ket."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from psitext.errors import UserError
+from psitext.state import Bond, Ket, Posterior, SentenceState, State
+
+DTYPES = [torch.float32, torch.float64, torch.complex64, torch.complex128]
+
+
+def states(dtype: torch.dtype = torch.float32) -> list[State]:
+    vector = torch.randn(4, 6, dtype=dtype, generator=torch.Generator().manual_seed(0))
+    real = torch.float64 if dtype in (torch.float64, torch.complex128) else torch.float32
+    return [
+        SentenceState(vector),
+        SentenceState(vector, torch.randn(4, 3, 6), torch.ones(4, 3, dtype=torch.bool)),
+        Bond(vector, torch.zeros(4, dtype=real)),
+        Posterior(vector, torch.zeros(4, 6, dtype=real)),
+        SentenceState(vector).to_ket(),
+    ]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_law_every_kind_answers_the_same_questions(dtype: torch.dtype) -> None:
+    for state in states(dtype):
+        assert (len(state), state.width) == (4, 6)
+        assert torch.equal(state[2].vector, state.vector[2:3])
+        assert torch.equal(state[-1].vector, state.vector[3:])
+        assert torch.equal(state[1:3].vector, state.vector[1:3])
+        assert torch.equal(state[[3, 0]].vector, state.vector[[3, 0]])
+        assert torch.equal(state[torch.tensor([True, False, True, False])].vector, state.vector[::2])
+        assert type(state[0]) is type(state)
+        for bad in (4, -5):
+            with pytest.raises(IndexError, match=f"4 sentences, no number {bad}"):
+                state[bad]
+        numbers = state.numpy()
+        assert isinstance(numbers, np.ndarray) and np.array_equal(numbers, state.vector.numpy())
+        assert torch.allclose(
+            state.to_ket().vector.abs().square().sum(-1), torch.ones(4, dtype=state.vector.real.dtype)
+        )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_law_real_parts_are_real(dtype: torch.dtype) -> None:
+    for state in states(dtype):
+        real = state.to_real()
+        assert not real.is_complex(), type(state).__name__
+        assert real.shape == (4, 12 if state.vector.is_complex() else 6)
+
+
+def test_law_an_index_takes_every_field_along() -> None:
+    tokens, real = torch.randn(3, 5, 4), torch.rand(3, 5) < 0.5
+    state = SentenceState(torch.randn(3, 4), tokens, real)
+    assert torch.equal(state[1].tokens, tokens[1:2]) and torch.equal(state[1].real, real[1:2])
+    bond = Bond(torch.randn(3, 4), torch.arange(3.0))
+    assert torch.equal(bond[[2, 0]].log_scale, torch.tensor([2.0, 0.0]))
+
+
+def test_known_a_complex_state_is_read_as_real_and_imaginary_parts() -> None:
+    state = SentenceState(torch.tensor([[1 + 2j, 3 - 4j]]))
+    assert state.to_real().tolist() == [[1, 3, 2, -4]]
+    plain = torch.randn(2, 3)
+    assert SentenceState(plain).to_real() is plain
+
+
+def test_known_a_state_is_two_dimensional() -> None:
+    with pytest.raises(ValueError, match=r"\(B, D\), not \(3,\)"):
+        SentenceState(torch.zeros(3))
+
+
+def test_known_bfloat16_becomes_float32_in_numpy() -> None:
+    state = SentenceState(torch.tensor([[1.5, -2.0]], dtype=torch.bfloat16, requires_grad=True))
+    assert state.numpy().dtype == np.float32
+    assert state.numpy().tolist() == [[1.5, -2.0]]
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=3), st.floats(1e-3, 1e3), st.floats(0, 6.28))
+def test_law_a_ket_forgets_scale_and_its_probabilities_a_phase(
+    values: list[float], scale: float, phase: float
+) -> None:
+    vector = torch.tensor([values], dtype=torch.complex128)
+    if float(vector.abs().square().sum()) < 1e-3:
+        return
+    one = SentenceState(vector).to_ket()
+    other = SentenceState(scale * vector).to_ket()
+    turned = Ket(one.vector * complex(math.cos(phase), math.sin(phase)))
+    torch.testing.assert_close(one.vector, other.vector)
+    torch.testing.assert_close(one.probabilities(), turned.probabilities())
+    torch.testing.assert_close(one.fidelity(turned), torch.ones(1, dtype=torch.float64))
+    torch.testing.assert_close(one.probabilities().sum(-1), torch.ones(1, dtype=torch.float64))
+
+
+def test_known_fidelities() -> None:
+    ket = SentenceState(torch.tensor([[1, 0], [1, 1j], [0, 2]], dtype=torch.complex64)).to_ket()
+    torch.testing.assert_close(ket[0].fidelity(ket), torch.tensor([1.0, 0.5, 0.0]))
+    torch.testing.assert_close(ket.fidelity(ket), torch.ones(3))
+    with pytest.raises(UserError, match="kets of width 2 and 3 have no overlap"):
+        ket.fidelity(SentenceState(torch.ones(1, 3)).to_ket())
+
+
+@pytest.mark.parametrize("bad", [0.0, math.nan, math.inf])
+def test_known_no_state_comes_of_nothing(bad: float) -> None:
+    vector = torch.ones(3, 4)
+    vector[1] = bad
+    with pytest.raises(UserError, match="sentence 1 has a vector of norm"):
+        SentenceState(vector).to_ket()
+
+
+def test_law_gradients_flow_through_a_ket() -> None:
+    vector = torch.randn(2, 4, dtype=torch.float64, requires_grad=True)
+
+    def first_probability(x: torch.Tensor) -> torch.Tensor:
+        return SentenceState(x).to_ket().probabilities()[:, 0]
+
+    assert torch.autograd.gradcheck(first_probability, vector)
+
+
+def test_known_a_bond_applies_its_scale_where_that_fits() -> None:
+    bond = Bond(torch.tensor([[1.0, -2.0], [0.5, 0.0]]), torch.tensor([math.log(3.0), -1000.0]))
+    torch.testing.assert_close(bond.to_real(), torch.tensor([[3.0, -6.0], [0.0, 0.0]]))
+    with pytest.raises(UserError, match=r"scale exp\(100.0\) does not fit torch.float32"):
+        Bond(torch.ones(1, 2), torch.tensor([100.0])).to_real()
+    wide = Bond(torch.ones(1, 2, dtype=torch.float64), torch.tensor([100.0], dtype=torch.float64))
+    assert torch.isfinite(wide.to_real()).all()
+    torch.testing.assert_close(bond.to_ket().vector, SentenceState(bond.vector).to_ket().vector)
+
+
+def test_law_gradients_flow_through_a_bond_in_real_numbers() -> None:
+    vector = torch.randn(2, 3, dtype=torch.float64, requires_grad=True)
+    log_scale = torch.zeros(2, dtype=torch.float64, requires_grad=True)
+    Bond(vector, log_scale).to_real()  # without a warning
+    assert torch.autograd.gradcheck(lambda v, s: Bond(v, s).to_real(), (vector, log_scale))
+
+
+@pytest.mark.parametrize("size", [1.0, 50.0, 1e6])
+def test_law_a_bond_in_real_numbers_is_finite_or_refused(size: float) -> None:
+    limit = math.log(torch.finfo(torch.float32).max)
+    for log_scale in (limit - 20, limit - 5, limit - 1.5, limit - 0.5, limit + 1):
+        try:
+            found = Bond(torch.full((1, 2), size), torch.tensor([log_scale])).to_real()
+        except UserError:
+            continue
+        assert torch.isfinite(found).all(), f"{size} * exp({log_scale:.1f}) became infinite without a word"
+
+
+def test_law_samples_of_a_posterior_have_its_mean_and_variance() -> None:
+    count = 20_000
+    mean, log_var = torch.tensor([1.0, -3.0]), torch.tensor([0.0, 2.0])
+    posterior = Posterior(mean.expand(count, 2), log_var.expand(count, 2))
+    drawn = posterior.sample(seed=1)
+    assert torch.equal(drawn, posterior.sample(seed=1))
+    assert not torch.equal(drawn, posterior.sample(seed=2))
+    torch.testing.assert_close(drawn.mean(0), mean, atol=0.08, rtol=0)
+    torch.testing.assert_close(drawn.var(0), log_var.exp(), atol=0, rtol=0.05)
+    before = torch.random.get_rng_state()
+    posterior.sample()
+    assert torch.equal(torch.random.get_rng_state(), before), "the global generator was touched"

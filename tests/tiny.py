@@ -1,0 +1,60 @@
+"""Tiny models and batches that the tests of several folders share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+
+from psitext.encoders.bert import Bert, BertConfig
+from psitext.randomness import below
+from psitext.text.batches import Batch, lay_out, packed, padded
+
+VOCAB = 50
+SHAPE = BertConfig(
+    vocab_size=VOCAB,
+    width=16,
+    layers=2,
+    heads=4,
+    hidden=24,
+    max_len=16,
+    dropout=0,
+    attention_dropout=0,
+    init_std=0.3,
+)
+
+
+def bert(seed: int = 0, **changes: object) -> Bert:
+    """A Bert without dropout, in evaluation mode, all of whose weights are large enough to matter."""
+    torch.manual_seed(seed)
+    model = Bert(SHAPE.model_copy(update=changes)).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim == 1:  # a bias of 0 or a norm of 1 would hide that it is missing
+                parameter.add_(0.3 * torch.randn_like(parameter))
+    return model
+
+
+def batch(
+    lengths: Sequence[int],
+    *,
+    row: int | None = None,
+    seed: int = 0,
+    samples: Sequence[int] | None = None,
+    targets: Mapping[str, np.ndarray] | None = None,
+) -> Batch:
+    """Sequences of these lengths in padded rows, or packed into rows of ``row`` tokens.
+
+    What stands at a place is a function of (seed, sample, place); the second half of a sequence is its
+    second text.
+    """
+    sizes = np.asarray(lengths, dtype=np.int64)
+    names = np.arange(len(sizes)) if samples is None else np.asarray(samples)
+    ids = [
+        5 + below(VOCAB - 5, seed, "token", int(name), np.arange(size))
+        for name, size in zip(names, sizes, strict=True)
+    ]
+    segments = [(np.arange(size) >= (size + 1) // 2).astype(np.int64) for size in sizes]
+    layout = padded(sizes) if row is None else packed(sizes, row)
+    return lay_out(np.concatenate(ids), np.concatenate(segments), layout, names, pad=0, targets=targets or {})
