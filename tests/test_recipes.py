@@ -1,20 +1,20 @@
-"""Every recipe that ships is read, checked and built; no two share the short name people call them by."""
+"""Every TOML file that ships is read, checked and built: recipes of runs, records of tasks, queues of a paper."""
 
 from __future__ import annotations
 
-from collections import Counter
+from pathlib import Path
 
 import pytest
 import torch
 
-from psitext.assemble import build_encoder, build_pretraining_head
+from psitext.assemble import build_encoder, build_head, build_pretraining_head
 from psitext.config import RECIPES, read_recipe, recipe_names
 from psitext.errors import UserError
+from psitext.experiments.queue import jobs, queue_names, read_queue
 from psitext.experiments.runs.recipes import VERBS, PretrainRecipe, Recipe, resolve_recipe
 from psitext.text.tasks import TASKS, load_task
 
-RECORDS = RECIPES / "tasks"  # tasks, not runs: data records with a schema of their own
-RUNS = [name for name, path in recipe_names().items() if RECORDS not in path.parents]
+RECORDS = {path for path in (RECIPES / "tasks").glob("*.toml")}
 
 
 def resolved(name: str) -> Recipe:
@@ -29,23 +29,34 @@ def resolved(name: str) -> Recipe:
     pytest.fail("; ".join(wrong))
 
 
-def test_law_short_names_are_unique() -> None:
-    counts = Counter(path.stem for path in RECIPES.rglob("*.toml"))
-    assert counts, "no recipe ships"
-    assert [name for name, count in counts.items() if count > 1] == []
+def test_law_every_file_is_a_recipe_a_task_or_a_queue_under_a_name_of_its_own() -> None:
+    # Recipes are known by their file's name alone, so two of one name would hide each other here.
+    named: list[Path] = [*recipe_names().values(), *RECORDS, *queue_names().values()]
+    assert sorted(named) == sorted(RECIPES.rglob("*.toml"))
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_smoke_recipe_is_built(name: str) -> None:
+    recipe = resolved(name)
+    if recipe.encoder is None:
+        return
+    with torch.device("meta"):  # shapes without memory, so that the largest preset is built too
+        encoder = build_encoder(recipe.encoder)
+        if isinstance(recipe, PretrainRecipe):
+            head: torch.nn.Module = build_pretraining_head(encoder, recipe.head)
+        else:
+            head = build_head(load_task("sst2"), encoder, recipe.head)
+    assert {parameter.device.type for part in (encoder, head) for parameter in part.parameters()} == {"meta"}
 
 
 def test_law_every_record_is_a_task() -> None:
-    assert TASKS.keys() == {path.stem for path in RECORDS.glob("*.toml")}
+    assert TASKS.keys() == {path.stem for path in RECORDS}
     assert all(load_task(name) is task for name, task in TASKS.items())
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_smoke_recipe_is_built(name: str) -> None:
-    recipe = resolved(name)
-    with torch.device("meta"):  # shapes without memory, so that the largest preset is built too
-        if recipe.encoder is not None:
-            encoder = build_encoder(recipe.encoder)
-            assert sum(parameter.numel() for parameter in encoder.parameters()) > 0
-            if isinstance(recipe, PretrainRecipe):
-                build_pretraining_head(encoder, recipe.head)
+@pytest.mark.parametrize("name", queue_names())
+def test_smoke_queue_names_tasks_and_recipes_that_exist(name: str) -> None:
+    queue = read_queue(name)
+    assert all(load_task(job.task).name == job.task for job in jobs(queue))
+    for variant in queue.runs:
+        resolve_recipe("finetune", variant.recipe, variant.set)

@@ -133,5 +133,5 @@ def _classes(classifier: SequenceHead, labels: Sequence[str]) -> dict[str, Any]:
         "id2label": {str(index): label for index, label in enumerate(called)},
         "label2id": {label: index for index, label in enumerate(called)},
         "problem_type": "single_label_classification" if outputs > 1 else "regression",
-        "classifier_dropout": classifier.dropout.p,
+        "classifier_dropout": classifier.dropout.rate,
     }

@@ -255,7 +255,7 @@ def _score(raw: str, task: Task, where: str) -> float:
     except ValueError:
         score = math.nan
     low, high = (-math.inf if task.low is None else task.low), (math.inf if task.high is None else task.high)
-    if not math.isfinite(score) or not low <= score <= high:
+    if not math.isfinite(score) or not low < score <= high:
         span = "" if math.isinf(low) and math.isinf(high) else f" from {low:g} to {high:g}"
         raise UserError(f"{where} has the score {raw!r}; {task.name} needs a number{span}")
     return score

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 from psitext.config import build
 from psitext.errors import UserError
 from psitext.text.batches import Batch, plan
+from psitext.text.pretraining.building import build_store
 from psitext.text.pretraining.source import PretrainingConfig, PretrainingSource, divide, split
+from psitext.text.tokenizer import train
 from text.pretraining.corpora import VOCABULARY, store_of
 
 RANDOM = np.random.default_rng(11)
@@ -166,3 +169,22 @@ def test_known_packed_rows_waste_little() -> None:
 def test_known_wrong_settings_are_named(wrong: dict[str, Any]) -> None:
     with pytest.raises(UserError, match=next(iter(wrong))):
         build(PretrainingConfig, wrong, "recipe.toml")
+
+
+def test_smoke_from_a_file_to_a_batch(tmp_path: Path) -> None:
+    nouns = "cat dog bird fox owl hen".split()
+    documents = [[f"The {one} saw the {other}." for one in nouns if one != other] for other in nouns]
+    text = tmp_path / "text.txt"
+    text.write_text("\n\n".join("\n".join(document) for document in documents))
+    tokenizer = train("wordpiece", [text.read_text()], 100)
+    store = build_store([text], tokenizer, tmp_path / "store")
+    assert (store.meta.documents, store.meta.sentences) == (6, 30)
+    config = PretrainingConfig(max_len=32, held_out=0.4)
+    made, validation = split(store, tokenizer, config)
+    assert validation is not None
+    assert (validation.corpus.firsts.size, made.corpus.firsts.size) == (2, 4)
+    table = made.table(0)
+    batch = made.build(np.flatnonzero(table.next == 0), 0)
+    decoded = tokenizer.decode(restored(batch)[: int(batch.lengths[0])].tolist())
+    words = " ".join(" ".join(document) for document in documents).lower()
+    assert decoded in words  # A and B as they stand in the text, one after the other

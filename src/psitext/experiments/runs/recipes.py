@@ -1,0 +1,112 @@
+"""What a run is made of: the two kinds of recipe, checked as a whole before anything is read or built."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from psitext.assemble import EncoderConfig
+from psitext.config import Config, build, merged, read_recipe, with_overrides
+from psitext.errors import UserError
+from psitext.heads.affine import AffineConfig
+from psitext.heads.pretraining import PretrainingConfig as PretrainingHeadConfig
+from psitext.text.pretraining.source import PretrainingConfig as SamplesConfig
+from psitext.text.supervised import TextConfig
+from psitext.train.settings import TrainConfig
+
+
+class CorpusConfig(Config):
+    """A part of the text to pre-train on: files of one layout."""
+
+    files: tuple[str, ...]  # paths and patterns (books/*.txt), hub:<name>, or toy:<stories> for the embedded corpus
+    dir: str | None = None  # what relative paths start from; None = the data folder, where one is given
+    column: str = "text"  # by name, or by number from 1 in tables without a header
+    unwrap: bool = False  # join hard-wrapped lines of plain text
+
+
+class TokenizerConfig(Config):
+    """The tokenizer: one to load, or one to train on the run's own text."""
+
+    load: str | None = None  # vocab.txt, tokenizer.json or a folder with either
+    kind: Literal["wordpiece", "bpe", "words"] = "wordpiece"
+    vocab_size: int = Field(default=8_192, ge=32)
+    lowercase: bool = True
+
+
+class PretrainRecipe(Config):
+    """Pre-training: masked words, and next sentences or sentence order."""
+
+    verb: Literal["pretrain"] = "pretrain"
+    name: str = "pretrain"
+    corpus: tuple[CorpusConfig, ...] = ()
+    tokenizer: TokenizerConfig = TokenizerConfig()
+    encoder: EncoderConfig = EncoderConfig()
+    head: PretrainingHeadConfig = PretrainingHeadConfig()
+    samples: SamplesConfig = SamplesConfig()
+    train: TrainConfig = TrainConfig(epochs=1, batch_tokens=8_192)
+    init: str | None = None  # go on from this model's weights and tokenizer
+
+
+class LabelledConfig(Config):
+    """Labelled text: a task's own splits, or the user's files."""
+
+    dir: str | None = None  # where a task's data sets lie
+    train: str | None = None  # a file of one's own instead
+    dev: str | None = None
+    text: str = "text"
+    pair: str | None = None
+    label: str = "label"
+    limit: int | None = Field(default=None, gt=0)  # at most so many training examples, drawn by the data seed
+    seed: int = 0  # of that draw and of a dev split made from train; not of the run
+
+
+class FinetuneRecipe(Config):
+    """Fine-tuning: an encoder, from somewhere or from nothing, and a head for a task."""
+
+    verb: Literal["finetune"] = "finetune"
+    name: str = "finetune"
+    task: str | None = None  # a task by name or TOML file; None with data.train
+    data: LabelledConfig = LabelledConfig()
+    init: str | None = None  # a run, a model folder, a model by name, or hf:<folder or hub id>
+    fresh: bool = False  # with init: its architecture and tokenizer, but new weights (the control without pre-training)
+    encoder: EncoderConfig | None = None  # without init: an encoder from nothing
+    tokenizer: TokenizerConfig = TokenizerConfig()  # without init: trained on the training texts
+    pool: Literal["pooled", "cls", "mean"] | None = None  # what the sentence vector is; None = as the encoder has it
+    head: AffineConfig = AffineConfig()
+    text: TextConfig = TextConfig()
+    train: TrainConfig = TrainConfig(epochs=3, batch_sequences=32)
+    class_weights: Literal["none", "balanced"] | tuple[float, ...] = "none"
+    calibrate: bool = True  # fit the temperature on dev
+
+
+Recipe = PretrainRecipe | FinetuneRecipe
+VERBS: dict[str, type[PretrainRecipe] | type[FinetuneRecipe]] = {"pretrain": PretrainRecipe, "finetune": FinetuneRecipe}
+
+
+def resolve_recipe(
+    verb: str, name: str | None, settings: Sequence[str] = (), given: Mapping[str, Any] | None = None
+) -> PretrainRecipe | FinetuneRecipe:
+    """A recipe by name or path, with what the caller gave laid over it, checked as a whole.
+
+    ``given`` holds nested values (from flags or keyword arguments), laid over the file; ``settings`` (``a.b=c``) come last.
+    """
+    tree = read_recipe(name) if name else {}
+    if tree.get("verb", verb) != verb:
+        raise UserError(f"{name} is a recipe to {tree['verb']}, not to {verb}")
+    tree = _without_other_budgets(tree, given or {})
+    tree = with_overrides(merged(tree, given or {}), settings)
+    tree = {"name": Path(name).stem if name else verb, "verb": verb, **tree}
+    return build(VERBS[verb], tree, name or f"psitext {verb}")
+
+
+def _without_other_budgets(tree: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """A budget from the command line takes the place of the file's, whichever that is."""
+    budgets = {"steps", "epochs", "minutes", "tokens"}
+    train = dict(tree.get("train", {}))
+    if budgets & set(given.get("train", {})):
+        train = {key: value for key, value in train.items() if key not in budgets}
+        return {**tree, "train": train}
+    return tree

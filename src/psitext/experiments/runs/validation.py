@@ -1,0 +1,67 @@
+"""How a network is judged while it trains: held-out losses for pre-training, the task's metrics for fine-tuning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import nn
+
+from psitext.model import evaluate_network
+from psitext.nn.numerics import Precision, autocast
+from psitext.score.losses import Score
+from psitext.text.batches import Source
+from psitext.text.supervised import SupervisedSource
+from psitext.text.examples import Task
+from psitext.train.loop import Validation
+from psitext.train.predict import by_length
+
+MOST_TOKENS = 65_536  # of held-out text, enough for a loss to two decimals in a second or two
+
+
+def pretraining_losses(source: Source, score: Score, precision: Precision) -> Validation:
+    """Mean losses on held-out text, the accuracy of both predictions, and ``score`` = minus the total loss."""
+
+    def evaluate(network: nn.Module) -> Mapping[str, float]:
+        network.eval()
+        device = next(network.parameters()).device
+        sums, counts = dict.fromkeys(score, 0.0), dict.fromkeys(score, 0.0)
+        right, asked = {"words": 0, "next": 0}, {"words": 0, "next": 0}
+        tokens = 0
+        with torch.inference_mode(), autocast(device, precision):
+            for samples in by_length(source.lengths(0), 8_192):
+                batch = source.build(samples, 0).to(device)
+                predicted, state = network(batch)
+                for name, objective in score.items():
+                    sums[name] += float(objective.total(predicted, batch, state))
+                    counts[name] += float(objective.count(batch))
+                for name, key in (("words", "token_label"), ("next", "next")):
+                    if name in predicted:
+                        gold = batch.targets[key]
+                        right[name] += int((predicted[name].argmax(-1) == gold)[gold >= 0].sum())
+                        asked[name] += int((gold >= 0).sum())
+                tokens += batch.tokens
+                if tokens >= MOST_TOKENS:
+                    break
+        network.train()
+        losses = {name: sums[name] / max(counts[name], 1.0) for name in score}
+        total = sum(score[name].weight * value for name, value in losses.items())
+        accuracy = {f"accuracy_{name}": right[name] / asked[name] for name in right if asked[name]}
+        return {"score": -total, **{f"loss_{name}": value for name, value in losses.items()}, **accuracy}
+
+    return Validation(evaluate, "score")
+
+
+def task_metrics(sources: Mapping[str, SupervisedSource], task: Task, precision: Precision) -> Validation:
+    """The task's metrics on each development split; the headline of the first one decides what is best."""
+    names: Sequence[str] = list(sources)
+
+    def evaluate(network: nn.Module) -> Mapping[str, float]:
+        values: dict[str, float] = {}
+        for name in names:
+            found = evaluate_network(network, sources[name], task, precision=precision)
+            prefix = "" if name == names[0] else f"{name}_"
+            values |= {prefix + key: value for key, value in found.items()}
+        return values
+
+    return Validation(evaluate, task.headline)
