@@ -37,13 +37,9 @@ PIECE = 20_000  # sentences generated at a time
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=[20, 60, 200], help="megabytes of text")
-    parser.add_argument(
-        "--scratch", type=Path, default=None, help="where text and stores are written for a while"
-    )
+    parser.add_argument("--scratch", type=Path, default=None, help="where text and stores are written for a while")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--build", type=Path, nargs=3, help=argparse.SUPPRESS)  # text, tokenizer, store
     given = parser.parse_args()
@@ -74,8 +70,7 @@ def measure(size: int, folder: Path) -> dict[str, object]:
         **json.loads(done.stdout),
         "threads": os.cpu_count(),
         "machine": platform.machine(),
-        "versions": {name: version(name) for name in ("numpy", "tokenizers")}
-        | {"python": platform.python_version()},
+        "versions": {name: version(name) for name in ("numpy", "tokenizers")} | {"python": platform.python_version()},
         "date": time.strftime("%Y-%m-%d"),
     }
 
@@ -126,8 +121,7 @@ def write_text(path: Path, size: int) -> None:
             ends = np.cumsum(lengths)
             last = random.random(PIECE) < 0.05  # of its document
             lines = (
-                " ".join([words[k] for k in picks[end - n : end].tolist()]).capitalize()
-                + (".\n\n" if stop else ".\n")
+                " ".join([words[k] for k in picks[end - n : end].tolist()]).capitalize() + (".\n\n" if stop else ".\n")
                 for end, n, stop in zip(ends.tolist(), lengths.tolist(), last.tolist(), strict=True)
             )
             file.write("".join(lines)[: size - file.tell()])

@@ -27,9 +27,9 @@ class Outer(Config):
 
 
 KEYS = st.sampled_from(["a", "b", "c"])
-TREES = st.recursive(
-    st.integers(), lambda below: st.dictionaries(KEYS, below, max_size=3), max_leaves=8
-).filter(lambda tree: isinstance(tree, dict))
+TREES = st.recursive(st.integers(), lambda below: st.dictionaries(KEYS, below, max_size=3), max_leaves=8).filter(
+    lambda tree: isinstance(tree, dict)
+)
 
 
 def sentence(tree: dict[str, object], origin: str = "run.toml") -> str:
@@ -39,15 +39,11 @@ def sentence(tree: dict[str, object], origin: str = "run.toml") -> str:
 
 
 def test_known_errors_name_the_key() -> None:
-    assert sentence({"name": "x", "inner": {"warmup": 3}}).startswith(
-        "run.toml has an unknown key 'inner.warmup'"
-    )
+    assert sentence({"name": "x", "inner": {"warmup": 3}}).startswith("run.toml has an unknown key 'inner.warmup'")
     assert "did you mean 'warmup_steps'" in sentence({"name": "x", "inner": {"warmup_step": 3}})
     assert "did you mean 'inner'" in sentence({"name": "x", "iner": {}})
     assert sentence({}) == "run.toml lacks 'name'"
-    assert sentence({"name": "x", "inner": {"lr": "fast"}}, "--set").startswith(
-        "--set sets inner.lr to 'fast'"
-    )
+    assert sentence({"name": "x", "inner": {"lr": "fast"}}, "--set").startswith("--set sets inner.lr to 'fast'")
     assert "'small' or 'large'" in sentence({"name": "x", "kind": "huge"})
     assert "\n" not in sentence({"name": 3, "inner": 4, "other": 5})
 
@@ -79,9 +75,7 @@ def test_law_merging_again_adds_nothing_and_changes_neither(a: dict, b: dict) ->
 
 def test_known_overrides() -> None:
     base = {"train": {"lr": 1e-4, "steps": 10}, "name": "x"}
-    over = with_overrides(
-        base, ["train.lr=1e-3", "name = bert", "data=['a', 'b']", "deep.er.key=true", "text=a=b"]
-    )
+    over = with_overrides(base, ["train.lr=1e-3", "name = bert", "data=['a', 'b']", "deep.er.key=true", "text=a=b"])
     assert over == {
         "train": {"lr": 1e-3, "steps": 10},
         "name": "bert",

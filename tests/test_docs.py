@@ -32,9 +32,7 @@ def test_law_python_on_a_page_compiles(page: Path) -> None:
 def test_law_every_module_has_its_place_in_the_reading_order() -> None:
     page = (ROOT / "docs" / "reading.md").read_text(encoding="utf-8")
     linked = {(ROOT / "docs" / target).resolve() for target in LINK.findall(page)}
-    modules = {
-        path for path in (ROOT / "src").rglob("*.py") if path.name not in ("__init__.py", "__main__.py")
-    }
+    modules = {path for path in (ROOT / "src").rglob("*.py") if path.name not in ("__init__.py", "__main__.py")}
     assert sorted(str(path.relative_to(ROOT)) for path in modules - linked) == []
 
 

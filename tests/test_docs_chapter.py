@@ -19,9 +19,7 @@ def test_smoke_the_chapter_runs() -> None:
 
 def test_known_a_page_runs_block_by_block_and_shows_where_it_fails(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text(
-        "# A page\n\n```python\nx = 1\n```\n\n```text\nnot python\n```\n\n```python\ny = x + 1\n```\n"
-    )
+    page.write_text("# A page\n\n```python\nx = 1\n```\n\n```text\nnot python\n```\n\n```python\ny = x + 1\n```\n")
     assert [line for line, _ in blocks(page)] == [3, 11]
     assert run_page(page)["y"] == 2
     page.write_text("one\n\n```python\nx = 1\n\nassert x == 2\n```\n")

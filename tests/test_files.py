@@ -101,9 +101,7 @@ def fill(path: Path, content: str = "new") -> None:
     with folder_atomic(path) as part:
         (part / "deep").mkdir()
         (part / "deep" / "a.txt").write_text(content)
-        assert not path.exists() or (path / "deep" / "a.txt").read_text() != content, (
-            "seen before it was whole"
-        )
+        assert not path.exists() or (path / "deep" / "a.txt").read_text() != content, "seen before it was whole"
 
 
 def test_known_a_folder_appears_whole_and_is_replaced(tmp_path: Path) -> None:

@@ -109,9 +109,7 @@ def test_law_a_file_holds_at_most_400_lines() -> None:
 
 def test_law_a_folder_holds_at_most_eight_modules_and_is_a_package() -> None:
     modules = {folder: sorted(folder.glob("*.py")) for folder in {path.parent for path in SOURCES}}
-    names = {
-        str(folder.relative_to(ROOT)): [path.name for path in files] for folder, files in modules.items()
-    }
+    names = {str(folder.relative_to(ROOT)): [path.name for path in files] for folder, files in modules.items()}
     assert [folder for folder, files in names.items() if "__init__.py" not in files] == []
     doors = {"__init__.py", "__main__.py"}
     assert {folder: files for folder, files in names.items() if len(set(files) - doors) > 8} == {}
@@ -139,9 +137,7 @@ def test_known_public_names_resolve() -> None:
 HELP = "import runpy, sys; sys.argv = ['psitext', '--help']; runpy.run_module('psitext', run_name='__main__')"
 HEAVY = {"torch", "transformers", "sklearn", "scipy", "accelerate", "datasets", "matplotlib", "qiskit"}
 # Printed when the interpreter ends, however it ends: which heavy packages it had loaded.
-REPORT = (
-    f"import atexit, sys; atexit.register(lambda: print(*({HEAVY} & set(sys.modules)), file=sys.stderr)); "
-)
+REPORT = f"import atexit, sys; atexit.register(lambda: print(*({HEAVY} & set(sys.modules)), file=sys.stderr)); "
 
 
 @pytest.mark.parametrize("start", ["import psitext", "import psitext; dir(psitext), psitext.UserError", HELP])

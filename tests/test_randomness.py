@@ -41,9 +41,7 @@ def test_parity_keys_are_chained_through_splitmix64(seed: int, first: int, secon
 
 
 @given(WORDS, st.integers(-(2**40), 2**40), st.integers(1, 5), st.integers(1, 7))
-def test_law_a_draw_does_not_depend_on_the_shape_it_is_drawn_in(
-    seed: int, start: int, n: int, m: int
-) -> None:
+def test_law_a_draw_does_not_depend_on_the_shape_it_is_drawn_in(seed: int, start: int, n: int, m: int) -> None:
     rows, columns = start + np.arange(n), np.arange(m)
     together = bits(seed, rows[:, None], "purpose", columns)
     assert together.shape == (n, m)

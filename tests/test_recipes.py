@@ -1,4 +1,4 @@
-"""Every TOML file that ships is read, checked and built: recipes of runs, records of tasks, queues of a paper."""
+"""Every TOML file that ships is read, checked and built: recipes of runs, tasks, queues of a paper."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from psitext.experiments.queue import jobs, queue_names, read_queue
 from psitext.experiments.runs.recipes import VERBS, PretrainRecipe, Recipe, resolve_recipe
 from psitext.text.tasks import TASKS, load_task
 
-RECORDS = {path for path in (RECIPES / "tasks").glob("*.toml")}
+RECORDS = set((RECIPES / "tasks").glob("*.toml"))
 
 
 def resolved(name: str) -> Recipe:

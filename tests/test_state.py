@@ -83,9 +83,7 @@ def test_known_bfloat16_becomes_float32_in_numpy() -> None:
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=3), st.floats(1e-3, 1e3), st.floats(0, 6.28))
-def test_law_a_ket_forgets_scale_and_its_probabilities_a_phase(
-    values: list[float], scale: float, phase: float
-) -> None:
+def test_law_a_ket_forgets_scale_and_its_probabilities_a_phase(values: list[float], scale: float, phase: float) -> None:
     vector = torch.tensor([values], dtype=torch.complex128)
     if float(vector.abs().square().sum()) < 1e-3:
         return

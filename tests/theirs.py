@@ -88,9 +88,7 @@ def as_inputs(batch: Batch) -> dict[str, Tensor]:
 def with_targets(lengths: Sequence[int], places: Sequence[int], row: int | None = None) -> Batch:
     """Ask for the words at ``places``, counted over the real tokens of all sequences in order."""
     plain = tiny.batch(lengths, row=row)
-    real = np.concatenate(
-        [start + np.arange(size) for start, size in zip(plain.starts.tolist(), lengths, strict=True)]
-    )
+    real = np.concatenate([start + np.arange(size) for start, size in zip(plain.starts.tolist(), lengths, strict=True)])
     return tiny.batch(lengths, row=row, targets={"token_at": real[list(places)]})
 
 

@@ -52,8 +52,7 @@ def batch(
     sizes = np.asarray(lengths, dtype=np.int64)
     names = np.arange(len(sizes)) if samples is None else np.asarray(samples)
     ids = [
-        5 + below(VOCAB - 5, seed, "token", int(name), np.arange(size))
-        for name, size in zip(names, sizes, strict=True)
+        5 + below(VOCAB - 5, seed, "token", int(name), np.arange(size)) for name, size in zip(names, sizes, strict=True)
     ]
     segments = [(np.arange(size) >= (size + 1) // 2).astype(np.int64) for size in sizes]
     layout = padded(sizes) if row is None else packed(sizes, row)

@@ -6,7 +6,7 @@ Looking a name up comes first, building after, so an error inside a constructor 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -20,6 +20,8 @@ from psitext.heads.pretraining import PretrainingConfig, PretrainingHead
 from psitext.score import losses
 from psitext.score.losses import Score
 from psitext.text.examples import Task
+
+M = TypeVar("M", bound=nn.Module)
 
 EncoderConfig = BertConfig
 HeadConfig = AffineConfig
@@ -46,7 +48,9 @@ def encoder_config(tree: Mapping[str, Any], origin: str) -> BertConfig:
     """Check the settings of an encoder of whatever family they name."""
     family = tree.get("family", "bert")
     if family not in ENCODERS:
-        raise UserError(f"{origin} names no known family {family!r}{near(str(family), ENCODERS)}; there are: {', '.join(ENCODERS)}")
+        raise UserError(
+            f"{origin} names no known family {family!r}{near(str(family), ENCODERS)}; there are: {', '.join(ENCODERS)}"
+        )
     return build(ENCODERS[family][0], tree, f"the encoder of {origin}")
 
 
@@ -63,7 +67,9 @@ def build_head(task: Task, encoder: Bert, config: AffineConfig, seed: int = 0) -
 def build_pretraining_head(encoder: Bert, config: PretrainingConfig, seed: int = 0) -> PretrainingHead:
     """Fresh pre-training heads; a tied decoder shares the encoder's token embedding."""
     if config.next_sentence and encoder.config.pool == "mean":
-        raise UserError("next-sentence prediction reads [CLS]; set encoder.pool to 'pooled' or 'cls', or head.next_sentence to false")
+        raise UserError(
+            "next-sentence prediction reads [CLS]; set encoder.pool to 'pooled' or 'cls', or head.next_sentence to false"
+        )
     return _seeded(lambda: PretrainingHead(encoder, config), seed + 1)
 
 
@@ -79,7 +85,7 @@ def balanced_weights(labels: np.ndarray[Any, Any], classes: int) -> Tensor:
     return torch.tensor(weights, dtype=torch.float32)
 
 
-def _seeded(make: Callable[[], Any], seed: int) -> Any:
+def _seeded(make: Callable[[], M], seed: int) -> M:
     """Build under a seed of its own; the caller's random state is left as it was."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

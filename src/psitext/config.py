@@ -1,7 +1,8 @@
 """Recipes: TOML in, frozen and checked values out.
 
-Every part of psitext keeps its own ``Config`` beside its code; this module holds what they share. A recipe may name one
-other recipe in ``extends`` and then holds only its differences. A key that no config knows is an error that names the key.
+Every part of psitext keeps its own ``Config`` beside its code; this module holds what they share. A recipe may name
+one other recipe in ``extends`` and then holds only its differences. A key that no config knows is an error that
+names the key.
 """
 
 from __future__ import annotations
@@ -64,7 +65,9 @@ def read_toml(path: Path) -> Tree:
 
 
 def recipe_names() -> dict[str, Path]:
-    """Every recipe of a run that ships with psitext, by its short name (``bert-mini``); tasks and queues are not runs."""
+    """Every recipe of a run that ships with psitext, by its short name (``bert-mini``); tasks and queues are not
+    runs.
+    """
     return {path.stem: path for kind in RUNS for path in sorted((RECIPES / kind).glob("*.toml"))}
 
 
@@ -82,7 +85,9 @@ def read_recipe(name: str) -> Tree:
     base_path = beside if beside.is_file() else _find(str(parent))
     base = read_toml(base_path)
     if "extends" in base:
-        raise UserError(f"{path} extends {base_path.name}, which itself extends {base['extends']}; one step is the limit")
+        raise UserError(
+            f"{path} extends {base_path.name}, which itself extends {base['extends']}; one step is the limit"
+        )
     return merged(base, tree)
 
 

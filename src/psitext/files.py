@@ -1,6 +1,7 @@
 """Files that are whole or not there: write beside, flush to disk, rename.
 
-A kill, a full disk or a read-only folder leaves the old file as it was. The system's reasons become one sentence for the user.
+A kill, a full disk or a read-only folder leaves the old file as it was. The system's reasons become one sentence
+for the user.
 """
 
 from __future__ import annotations
@@ -23,15 +24,23 @@ _REASONS = {
     errno.EPERM: "writing there is not allowed",
     errno.ENOTDIR: "a part of that path is a file",
     errno.EISDIR: "that is a folder",
+    errno.EEXIST: "a part of that path is a file",
+    errno.EFBIG: "the file would be larger than the system allows",
+    errno.EIO: "the disk reports an error",
+    errno.ENAMETOOLONG: "the name is too long",
 }
 
 
 @contextmanager
 def saying_why(path: Path) -> Iterator[None]:
-    """Turn an OSError about ``path`` into a UserError that says why in words."""
+    """Turn an OSError of writing ``path`` into a UserError that says why in words; one of reading something else
+    passes.
+    """
     try:
         yield
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and error.filename and not _inside(Path(error.filename), path.parent):
+            raise
         reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
         raise UserError(f"cannot write {path}: {reason}; nothing was changed") from error
 
@@ -70,27 +79,65 @@ def folder_atomic(path: Path) -> Iterator[Path]:
             for file in beside.rglob("*"):
                 if file.is_file():
                     _sync(file)
-            if path.exists():
-                path.rename(aside)
-            beside.rename(path)
+            _take_place(beside, path, aside)
             _sync_folder(path.parent)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
-            shutil.rmtree(aside, ignore_errors=True)
 
 
-def append_line(path: Path, line: str) -> None:
-    """Append one line with a single write, so that a kill leaves a whole line or none of it."""
+def _take_place(new: Path, path: Path, aside: Path) -> None:
+    """Rename ``new`` to ``path``; an older folder there is set aside first, and put back when that fails."""
+    replaced = path.exists()
+    if replaced:
+        path.rename(aside)
+    try:
+        new.rename(path)
+    except OSError:
+        if replaced:
+            aside.rename(path)
+        raise
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def append_line(path: Path, line: str, *, durable: bool = False) -> None:
+    """Append one line, whole or not at all; several processes may append to one file.
+
+    A disk that fills up on the way leaves the file as it was. With ``durable`` the line is on the disk when the
+    call returns.
+    """
     with saying_why(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab", buffering=0) as file:
-            file.write(line.encode() + b"\n")
+            _lock(file.fileno())
+            size = file.seek(0, os.SEEK_END)
+            rest = line.encode() + b"\n"
+            try:
+                while rest:
+                    rest = rest[file.write(rest) :]
+                if durable:
+                    os.fsync(file.fileno())
+            except OSError:
+                file.truncate(size)
+                raise
+
+
+def _lock(descriptor: int) -> None:
+    """Keep other appending processes out until the file is closed, where the system can."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: one writer at a time is then up to the user
+        return
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
 def sha256(path: Path) -> str:
     """Hexadecimal SHA-256 of a file's content."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _inside(path: Path, folder: Path) -> bool:
+    return path.absolute().is_relative_to(folder.absolute())
 
 
 def _sync(path: Path) -> None:

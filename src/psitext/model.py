@@ -1,7 +1,8 @@
 """A model: an encoder, its head, its named tokenizers and its labels, in one folder.
 
-The folder holds ``config.json`` (format version, every setting resolved), ``model.safetensors``, ``tokenizers/<name>.json``, ``card.md``
-and ``checksums.json``; it loads in a fresh interpreter on another platform and shows damage.
+The folder holds ``config.json`` (format version, every setting resolved), ``model.safetensors``,
+``tokenizers/<name>.json``, ``card.md`` and ``checksums.json``; it loads in a fresh interpreter on another platform
+and shows damage.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from psitext.heads.affine import AffineConfig
 from psitext.heads.pretraining import PretrainingConfig
 from psitext.nn.numerics import Precision
 from psitext.score import calibration, metrics
-from psitext.state import SentenceState
+from psitext.state import SentenceState, State
+from psitext.text.batches import Batch
 from psitext.text.examples import Example, Task
 from psitext.text.supervised import SupervisedSource, TextConfig, encode_examples
 from psitext.text.tokenizer import Tokenizer
@@ -90,7 +92,8 @@ class Model:
         precision: Precision = "fp32",
         batch_tokens: int = 8_192,
     ) -> SentenceState:
-        """Texts (or pairs of texts) to states: ``vector`` (B, D) float32 on the CPU, and with ``tokens`` every token's state.
+        """Texts (or pairs of texts) to states: ``vector`` (B, D) float32 on the CPU, and with ``tokens`` every
+        token's state.
 
         Errors: no texts, an empty list, something that is not a string.
         """
@@ -106,7 +109,9 @@ class Model:
         return SentenceState(vector, states, real)
 
     def token_vectors(self, sentences: Sequence[str]) -> list[TokenVectors]:
-        """Every sentence's tokens with their static embeddings and their states in context, for ``explain.similarity``."""
+        """Every sentence's tokens with their static embeddings and their states in context, for
+        ``explain.similarity``.
+        """
         pieces = self.tokenizer.encode_offsets(sentences)
         state = self.encode(sentences, tokens=True)
         assert state.tokens is not None
@@ -122,7 +127,11 @@ class Model:
         return encode_examples(examples, self._task(), self.tokenizer, self.text, labelled=labelled)
 
     def predict(
-        self, texts: Sequence[str] | Sequence[Example], pairs: Sequence[str] | None = None, *, precision: Precision = "fp32"
+        self,
+        texts: Sequence[str] | Sequence[Example],
+        pairs: Sequence[str] | None = None,
+        *,
+        precision: Precision = "fp32",
     ) -> list[Answer]:
         """One Answer for every text: a label with its probability, a score, tags, or an answer span."""
         task = self._task()
@@ -130,7 +139,10 @@ class Model:
         _check_pairs(task, examples)
         source = self.source(examples, labelled=False)
         outputs = predict.run(self.network, source, predict.READERS[task.kind], precision=precision)
-        return [self._answer(task, example, output, index, source) for index, (example, output) in enumerate(zip(examples, outputs, strict=True))]
+        return [
+            self._answer(task, example, output, index, source)
+            for index, (example, output) in enumerate(zip(examples, outputs, strict=True))
+        ]
 
     def evaluate(self, examples: Sequence[Example], *, precision: Precision = "fp32") -> dict[str, float]:
         """The task's metrics on labelled examples, and ``collapsed`` = 1.0 when every prediction is the same."""
@@ -138,7 +150,9 @@ class Model:
 
     def logits(self, examples: Sequence[Example], *, precision: Precision = "fp32") -> npt.NDArray[np.float32]:
         """(S, K) scores before the temperature, of a classification or regression."""
-        return np.stack(predict.run(self.network, self.source(examples, labelled=False), predict.logits, precision=precision))
+        return np.stack(
+            predict.run(self.network, self.source(examples, labelled=False), predict.logits, precision=precision)
+        )
 
     def calibrated(self, examples: Sequence[Example]) -> Model:
         """The same model with the temperature that makes its probabilities fit these examples best."""
@@ -176,10 +190,14 @@ class Model:
 
     def _task(self) -> Task:
         if self.task is None:
-            raise UserError("this model was pre-trained only and answers no task; `psitext finetune --init <it>` gives it one")
+            raise UserError(
+                "this model was pre-trained only and answers no task; `psitext finetune --init <it>` gives it one"
+            )
         return self.task
 
-    def _answer(self, task: Task, example: Example, output: npt.NDArray[Any], index: int, source: SupervisedSource) -> Answer:
+    def _answer(
+        self, task: Task, example: Example, output: npt.NDArray[Any], index: int, source: SupervisedSource
+    ) -> Answer:
         if task.kind == "regression":
             return Answer(float(output[0]))
         if task.kind == "tagging":
@@ -230,27 +248,36 @@ def from_hf(source: str, pool: str | None = None) -> Model:
 
 
 def with_pool(model: Model, pool: str) -> Model:
-    """The encoder of a model under another sentence vector, without a head: what read the old vector cannot read the new one."""
+    """The encoder of a model under another sentence vector, without a head: what read the old vector cannot read
+    the new one.
+    """
     old = model.encoder
     config = build(type(old.config), {**old.config.tree(), "pool": pool}, "the sentence vector")
     encoder = build_encoder(config)
     tensors = checkpoint.tensors_of(encoder) | {
-        name: value for name, value in checkpoint.tensors_of(old).items() if encoder.pooler is not None or "pooler" not in name
+        name: value
+        for name, value in checkpoint.tensors_of(old).items()
+        if encoder.pooler is not None or "pooler" not in name
     }
     checkpoint.load_tensors(encoder, tensors, "the encoder")
     return Model(Network(encoder, Sentences()).eval(), model.tokenizers, model.text, facts=model.facts)
 
 
-def evaluate_network(network: nn.Module, source: SupervisedSource, task: Task, *, precision: Precision = "fp32") -> dict[str, float]:
+def evaluate_network(
+    network: nn.Module, source: SupervisedSource, task: Task, *, precision: Precision = "fp32"
+) -> dict[str, float]:
     """A task's metrics of a network on a labelled source."""
     outputs = predict.run(network, source, predict.READERS[task.kind], precision=precision)
+    predicted: npt.NDArray[Any]
+    gold: npt.NDArray[Any]
     if task.kind == "tagging":
         assert source.tags is not None
         predicted, gold = np.concatenate(outputs), source.tags[source.tags >= 0]
     elif task.kind == "span":
         assert source.span is not None
+        # Half-open ranges; an answer that truncation cut off is the empty range, which no prediction equals.
         found = np.stack(outputs)
-        predicted, gold = found + [0, 1], np.where(source.span >= 0, source.span + [0, 1], 0)
+        predicted, gold = np.add(found, (0, 1)), np.where(source.span >= 0, np.add(source.span, (0, 1)), 0)
     else:
         assert source.label is not None
         scores = np.stack(outputs)
@@ -270,7 +297,10 @@ def card(model: Model) -> str:
         "",
     ]
     if model.task:
-        lines += [f"Task: {model.task.title} ({model.task.kind}; labels: {', '.join(model.task.labels) or 'a score'}).", ""]
+        lines += [
+            f"Task: {model.task.title} ({model.task.kind}; labels: {', '.join(model.task.labels) or 'a score'}).",
+            "",
+        ]
     lines += [f"- {key}: {value}" for key, value in model.facts.items() if key != "name"]
     return "\n".join(lines) + "\n"
 
@@ -306,16 +336,21 @@ def _characters(source: SupervisedSource, index: int, span: npt.NDArray[Any]) ->
     return int(ranges[span[0] - shift, 0]), int(ranges[span[1] - shift, 1])
 
 
-def _with_tokens(predicted: object, state: SentenceState, batch: Any) -> list[npt.NDArray[Any]]:
+def _with_tokens(predicted: object, state: State, batch: Batch) -> list[npt.NDArray[Any]]:
+    assert isinstance(state, SentenceState)
     assert state.tokens is not None
     rows, _ = batch.sequences(state.tokens.float())
     return [
         np.concatenate([vector[None], row[:length]])
-        for vector, row, length in zip(state.vector.float().cpu().numpy(), rows.cpu().numpy(), batch.lengths.tolist(), strict=True)
+        for vector, row, length in zip(
+            state.vector.float().cpu().numpy(), rows.cpu().numpy(), batch.lengths.tolist(), strict=True
+        )
     ]
 
 
-def _head(tree: Mapping[str, Any], task: Task | None, encoder: Bert, origin: str) -> tuple[AffineConfig | PretrainingConfig | None, nn.Module]:
+def _head(
+    tree: Mapping[str, Any], task: Task | None, encoder: Bert, origin: str
+) -> tuple[AffineConfig | PretrainingConfig | None, nn.Module]:
     if tree["for"] == "task":
         assert task is not None
         affine = build(AffineConfig, tree["settings"], origin)
@@ -333,7 +368,9 @@ def _folder(path: Path) -> Path:
     if not path.exists():
         raise UserError(f"there is no model at {path}")
     if (path / "recipe.json").is_file():
-        raise UserError(f"the run in {path} has not finished, so it holds no model yet; `psitext resume {path}` goes on with it")
+        raise UserError(
+            f"the run in {path} has not finished, so it holds no model yet; `psitext resume {path}` goes on with it"
+        )
     if (path / "config.json").is_file():
         raise UserError(f"{path} is not a psitext model; a Hugging Face folder is loaded as hf:{path}")
     raise UserError(f"{path} is not a model: it has no config.json")

@@ -1,8 +1,9 @@
 """Randomness as a pure function of its keys.
 
-Every draw is named by integers: (seed, epoch, sample, position), (seed, step, rank) and so on. Nothing keeps a state, so the
-order of work, the number of workers, a crash or a different batch layout cannot change what is drawn. ``bits`` chains the
-splitmix64 finaliser (Steele, Lea and Flood, OOPSLA 2014) over the keys; ``generator`` seeds numpy's Philox for longer streams.
+Every draw is named by integers: (seed, epoch, sample, position), (seed, step, rank) and so on. Nothing keeps a
+state, so the order of work, the number of workers, a crash or a different batch layout cannot change what is drawn.
+``bits`` chains the splitmix64 finaliser (Steele, Lea and Flood, OOPSLA 2014) over the keys; ``generator`` seeds
+numpy's Philox for longer streams.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def uniform(seed: int, *keys: Key) -> npt.NDArray[np.float64]:
 
 def below(limit: Key, seed: int, *keys: Key) -> npt.NDArray[np.int64]:
     """Uniform integers in [0, limit); the bias of at most limit / 2**53 is far below what any sample can see."""
-    return np.floor(uniform(seed, *keys) * np.asarray(limit)).astype(np.int64)
+    return np.asarray(np.floor(uniform(seed, *keys) * np.asarray(limit)), dtype=np.int64)
 
 
 def generator(seed: int, *keys: int | str) -> np.random.Generator:

@@ -1,12 +1,12 @@
 """States: what a sentence becomes, and the only thing that crosses from encoders to heads.
 
-Letters: B sentences, R rows, T tokens, D width. Every state has ``vector`` (B, D), real or complex, and answers ``len``, indexing,
-``to_ket``, ``to_real`` and ``numpy``. The kinds are closed: SentenceState, Ket, Bond, Posterior.
+Letters: B sentences, R rows, T tokens, D width. Every state has ``vector`` (B, D), real or complex, and answers
+``len``, indexing, ``to_ket``, ``to_real`` and ``numpy``. The kinds are closed: SentenceState, Ket, Bond, Posterior.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -36,8 +36,8 @@ class State:
         rows = slice(index, index + 1 or None) if isinstance(index, int) else index
         if isinstance(index, int) and not -len(self) <= index < len(self):
             raise IndexError(f"there are {len(self)} sentences, no number {index}")
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return type(self)(**{name: None if value is None else value[rows] for name, value in values.items()})
+        taken: dict[str, Any] = {f.name: _rows(getattr(self, f.name), rows) for f in fields(self)}
+        return replace(self, **taken)
 
     @property
     def width(self) -> int:
@@ -60,16 +60,28 @@ class State:
         return np.asarray((vector.float() if vector.dtype == torch.bfloat16 else vector).numpy())
 
 
+# exp() of more is infinite; one below it leaves room for the rounding of the logarithm itself.
+OVERFLOW = {dtype: float(np.log(torch.finfo(dtype).max)) - 1e-3 for dtype in (torch.float32, torch.float64)}
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SentenceState(State):
     """A transformer's sentence vectors, and the states of all tokens where they were kept.
 
-    Inside training ``tokens`` is (R, T, D) in the rows of the batch; from ``Model.encode`` it is (B, L, D) with ``real`` (B, L) True
-    on tokens that are not padding.
+    Inside training ``tokens`` is (R, T, D) in the rows of the batch; from ``Model.encode`` it is (B, L, D) with
+    ``real`` (B, L) True on tokens that are not padding.
     """
 
     tokens: Tensor | None = None
     real: Tensor | None = None
+
+    def __getitem__(self, index: int | slice | Tensor | list[int]) -> SentenceState:
+        """Some of the sentences; token states that still lie in the rows of a batch belong to no single one and
+        stay behind.
+        """
+        if self.tokens is not None and self.real is None:
+            return SentenceState(self.vector)[index]
+        return State.__getitem__(self, index)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,17 +101,23 @@ class Ket(State):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bond(State):
-    """The bond vector of a recurrent arithmetic circuit after its last word: the state is ``vector * exp(log_scale)``."""
+    """The bond vector of a recurrent arithmetic circuit after its last word: the state is ``vector *
+    exp(log_scale)``.
+    """
 
     log_scale: Tensor  # (B,) natural logarithm
 
     def to_real(self) -> Tensor:
         """The vectors with their scale; refuses where that leaves the range of the dtype."""
-        limit = float(np.log(torch.finfo(self.vector.dtype).max)) - 1
-        worst = float(self.log_scale.max())
-        if worst > limit:
-            raise UserError(f"a bond of scale exp({worst:.1f}) does not fit {self.vector.dtype}; read it as a ket instead")
-        return self.vector * self.log_scale.exp()[:, None]
+        vector = super().to_real()
+        size = vector.detach().abs().amax(-1)  # (B,)
+        worst = float(torch.where(size > 0, size.log() + self.log_scale.detach(), -torch.inf).max())
+        if worst >= float(np.log(torch.finfo(vector.dtype).max)) or not bool(
+            (self.log_scale < OVERFLOW[vector.dtype]).all()
+        ):
+            scale = float(self.log_scale.detach().max())
+            raise UserError(f"a bond of scale exp({scale:.1f}) does not fit {vector.dtype}; read it as a ket instead")
+        return vector * self.log_scale.exp()[:, None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,8 +132,14 @@ class Posterior(State):
         return self.vector + (0.5 * self.log_var).exp() * noise.to(self.vector.device)
 
 
+def _rows(value: Tensor | None, rows: slice | Tensor | list[int]) -> Tensor | None:
+    return None if value is None else value[rows]
+
+
 def ket(vector: Tensor) -> Ket:
-    """Normalise (B, D) vectors to complex unit vectors; a zero or non-finite vector is refused, since it is no state."""
+    """Normalise (B, D) vectors to complex unit vectors; a zero or non-finite vector is refused, since it is no
+    state.
+    """
     size = norm(vector.detach())
     bad = ~torch.isfinite(size) | (size < MIN_NORM)
     if bool(bad.any()):

@@ -111,9 +111,7 @@ def test_known_one_class_is_answered_always() -> None:
 
 def test_known_empty_members_of_pairs_are_read() -> None:
     train = [*pairs(40, seed=0), Example(text="", pair="", label="same")]
-    assert (
-        len(bag_of_words.fit(train).predict([Example(text="", pair=""), Example(text="a", pair=None)])) == 2
-    )
+    assert len(bag_of_words.fit(train).predict([Example(text="", pair=""), Example(text="a", pair=None)])) == 2
 
 
 @pytest.mark.parametrize(

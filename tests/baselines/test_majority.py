@@ -10,9 +10,7 @@ from psitext.text.examples import Example
 
 
 def labelled(*labels: str | float | None) -> list[Example]:
-    return [
-        Example(text="x", label=label, source="train.tsv", line=line) for line, label in enumerate(labels, 2)
-    ]
+    return [Example(text="x", label=label, source="train.tsv", line=line) for line, label in enumerate(labels, 2)]
 
 
 def tagged(text: str) -> Example:

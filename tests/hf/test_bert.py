@@ -62,9 +62,7 @@ def laid_out(texts: list[np.ndarray], segments: list[np.ndarray], row: int | Non
     return lay_out(np.concatenate(texts), np.concatenate(segments), layout, samples, pad=0, targets={})
 
 
-def test_parity_states_of_a_real_bert(
-    minilm: Path, sentences: tuple[list[np.ndarray], list[np.ndarray]]
-) -> None:
+def test_parity_states_of_a_real_bert(minilm: Path, sentences: tuple[list[np.ndarray], list[np.ndarray]]) -> None:
     model = BertModel.from_pretrained(minilm).eval()
     found = read_bert(str(minilm), pool="pooled")
     mean = read_bert(str(minilm))
@@ -136,9 +134,7 @@ def test_known_half_precision_is_read_as_float32(
     save_file(half, folder / "model.safetensors")
     found = read_bert(str(folder))
     assert {value.dtype for value in found.encoder.values()} == {torch.float32}
-    assert torch.equal(
-        found.encoder["token.weight"], model.bert.embeddings.word_embeddings.weight.bfloat16().float()
-    )
+    assert torch.equal(found.encoder["token.weight"], model.bert.embeddings.word_embeddings.weight.bfloat16().float())
 
 
 def test_known_weights_that_differ_are_not_tied_whatever_the_config_says(
@@ -160,9 +156,7 @@ def load_there(kind: Any, folder: Path) -> Any:
 
 
 @pytest.mark.parametrize("tied", [True, False])
-def test_parity_a_pretrained_model_is_read_by_transformers(
-    tmp_path: Path, tokenizer: Tokenizer, tied: bool
-) -> None:
+def test_parity_a_pretrained_model_is_read_by_transformers(tmp_path: Path, tokenizer: Tokenizer, tied: bool) -> None:
     encoder = tiny.bert()
     head = PretrainingHead(encoder, PretrainingConfig(tied=tied)).eval()
     torch.nn.init.normal_(head.words.decoder.bias)
@@ -206,9 +200,7 @@ def test_parity_a_classifier_is_read_by_transformers(tmp_path: Path, tokenizer: 
 
 @pytest.mark.parametrize("pool", ["pooled", "cls", "mean"])
 @pytest.mark.parametrize("heads", ["none", "tied", "untied"])
-def test_law_ours_to_theirs_and_back_is_exact(
-    tmp_path: Path, tokenizer: Tokenizer, pool: str, heads: str
-) -> None:
+def test_law_ours_to_theirs_and_back_is_exact(tmp_path: Path, tokenizer: Tokenizer, pool: str, heads: str) -> None:
     encoder = tiny.bert(pool=pool, dropout=0.2, attention_dropout=0.0, norm_eps=1e-6, activation="relu")
     head = None
     if heads != "none":
@@ -218,8 +210,7 @@ def test_law_ours_to_theirs_and_back_is_exact(
     found = read_bert(str(tmp_path / "out"))
     assert found.config == encoder.config
     assert (
-        found.tokenizer.encode(["the dogs saw 人 é"])[0].tolist()
-        == tokenizer.encode(["the dogs saw 人 é"])[0].tolist()
+        found.tokenizer.encode(["the dogs saw 人 é"])[0].tolist() == tokenizer.encode(["the dogs saw 人 é"])[0].tolist()
     )
     assert found.encoder.keys() == encoder.state_dict().keys()
     assert all(torch.equal(value, encoder.state_dict()[name]) for name, value in found.encoder.items())
@@ -228,11 +219,7 @@ def test_law_ours_to_theirs_and_back_is_exact(
         return
     assert found.pretraining is not None
     assert found.tied == (heads == "tied")
-    own = {
-        name: value
-        for name, value in head.state_dict().items()
-        if name != "words.decoder.weight" or not found.tied
-    }
+    own = {name: value for name, value in head.state_dict().items() if name != "words.decoder.weight" or not found.tied}
     assert found.pretraining.keys() == own.keys()
     assert all(torch.equal(value, own[name]) for name, value in found.pretraining.items())
 
@@ -259,9 +246,7 @@ def test_known_parts_that_do_not_belong_together(
     with pytest.raises(UserError, match="is quantised"):
         read_bert(str(folder))
     save_file(tensors, folder / "model.safetensors")
-    (folder / "vocab.txt").write_text(
-        "".join(f"{word}\n" for word in WORDS) + "".join(f"w{i}\n" for i in range(40))
-    )
+    (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in WORDS) + "".join(f"w{i}\n" for i in range(40)))
     with pytest.raises(UserError, match="has 55 tokens, the embedding only 50 rows"):
         read_bert(str(folder))
     (folder / "vocab.txt").unlink()

@@ -95,9 +95,7 @@ def test_known_files_that_are_refused(theirs: Make, tmp_path: Path, monkeypatch:
 
 
 def test_known_a_hub_id_that_cannot_be_had() -> None:
-    with pytest.raises(
-        UserError, match=r"there is no folder nobody/nothing, and the hub .* cannot be reached"
-    ):
+    with pytest.raises(UserError, match=r"there is no folder nobody/nothing, and the hub .* cannot be reached"):
         read_bert("nobody/nothing")
     with pytest.raises(UserError, match=r"the hub does not give it: Repo id must"):
         read_bert("-bad-")
@@ -124,7 +122,5 @@ def test_law_reading_does_not_need_transformers(
         "import sys; from psitext.hf.bert import read_bert; read_bert(sys.argv[1]); "
         "assert 'transformers' not in sys.modules and 'huggingface_hub' not in sys.modules"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

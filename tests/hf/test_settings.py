@@ -27,6 +27,7 @@ from theirs import Make, change
         ({"num_hidden_layers": 1}, r"holds 'encoder.layer.1.* a BERT of 1 layers has no place \(16 in all"),
         ({"num_attention_heads": 3}, "no BERT of 2 layers, 3 heads and a width of 16"),
         ({"num_attention_heads": 0}, "no BERT of 2 layers, 0 heads"),
+        ({"hidden_dropout_prob": 1.0}, r"dropout rates of 1.0 and 0.1 are not in \[0, 1\)"),
         ({"hidden_size": "wide"}, "config.json sets width to 'wide'"),
         ({"tie_word_embeddings": False}, "lacks 'cls.predictions.decoder.weight'"),
     ],

@@ -55,10 +55,7 @@ def literal(made: Block, row: list[list[float]], mask: list[list[bool]]) -> list
             ]
             total = sum(math.exp(score) for score in scores)
             attended += [
-                sum(
-                    math.exp(score) / total * value[h * size + e]
-                    for score, value in zip(scores, v, strict=True)
-                )
+                sum(math.exp(score) / total * value[h * size + e] for score, value in zip(scores, v, strict=True))
                 for e in range(size)
             ]
         y = [a + b for a, b in zip(x, linear(attended, attention.out), strict=True)]

@@ -35,8 +35,7 @@ def with_targets(count: int, **targets: np.ndarray) -> Batch:
 
 def values(score: Score, predicted: dict[str, Tensor], batch: Batch) -> dict[str, tuple[float, float]]:
     return {
-        name: (term.total(predicted, batch, STATE).item(), float(term.count(batch)))
-        for name, term in score.items()
+        name: (term.total(predicted, batch, STATE).item(), float(term.count(batch))) for name, term in score.items()
     }
 
 
@@ -118,9 +117,7 @@ def test_known_tagging_reads_first_pieces() -> None:
     logits = torch.randn(2, 8, 3)
     batch = with_targets(2, token_at=np.array([1, 10]), token_label=np.array([2, 0]))
     expected = nll(logits[0, 1], 2) + nll(logits[1, 2], 0)
-    assert values(tagging(), {"token_logits": logits}, batch) == {
-        "tag": (pytest.approx(expected, rel=1e-5), 2)
-    }
+    assert values(tagging(), {"token_logits": logits}, batch) == {"tag": (pytest.approx(expected, rel=1e-5), 2)}
 
 
 def test_known_a_span_is_its_first_and_last_token() -> None:

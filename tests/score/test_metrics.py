@@ -11,9 +11,7 @@ from hypothesis.extra import numpy as hnp
 from psitext.errors import UserError
 from psitext.score.metrics import IGNORED, LOWER_IS_BETTER, METRICS, collapsed, evaluate
 
-CLASSES = st.integers(1, 40).flatmap(
-    lambda n: st.tuples(*[hnp.arrays(np.int64, n, elements=st.integers(0, 3))] * 2)
-)
+CLASSES = st.integers(1, 40).flatmap(lambda n: st.tuples(*[hnp.arrays(np.int64, n, elements=st.integers(0, 3))] * 2))
 NUMBERS = st.integers(2, 40).flatmap(
     lambda n: st.tuples(*[hnp.arrays(np.float64, n, elements=st.integers(-50, 50).map(float))] * 2)
 )

@@ -101,9 +101,7 @@ def test_known_targets_and_samples_go_along() -> None:
     assert_close(batch.targets["label"], torch.tensor([1.5, 2.0]))
     assert batch.to(torch.device("cpu")) is batch
     moved = batch.to(torch.device("meta"))
-    assert {
-        value.device.type for value in (moved.ids, moved.owner, moved.starts, moved.targets["label"])
-    } == {"meta"}
+    assert {value.device.type for value in (moved.ids, moved.owner, moved.starts, moved.targets["label"])} == {"meta"}
 
 
 @st.composite
@@ -138,10 +136,7 @@ def test_law_a_batch_is_as_big_as_asked(case: tuple[np.ndarray, dict[str, int]])
         assert sizes[1:] == [settings["sequences"]] * (len(sizes) - 1)
         return
     spent = [int(lengths[samples].sum()) for samples in batches]
-    assert all(
-        total <= settings["tokens"] or len(samples) == 1
-        for total, samples in zip(spent, batches, strict=True)
-    )
+    assert all(total <= settings["tokens"] or len(samples) == 1 for total, samples in zip(spent, batches, strict=True))
     if settings["pool"] == 1:  # in order, so the next sample would have been too much
         following = [int(lengths[samples[0]]) for samples in batches[1:]]
         assert all(total + extra > settings["tokens"] for total, extra in zip(spent, following, strict=False))
@@ -149,9 +144,7 @@ def test_law_a_batch_is_as_big_as_asked(case: tuple[np.ndarray, dict[str, int]])
 
 def test_law_epochs_and_seeds_shuffle_anew() -> None:
     lengths = np.full(100, 5)
-    orders = [
-        np.concatenate(plan(lengths, seed=s, epoch=e, sequences=10)) for s, e in [(0, 0), (0, 1), (1, 0)]
-    ]
+    orders = [np.concatenate(plan(lengths, seed=s, epoch=e, sequences=10)) for s, e in [(0, 0), (0, 1), (1, 0)]]
     assert all(not np.array_equal(orders[i], orders[j]) for i, j in [(0, 1), (0, 2), (1, 2)])
     assert not np.array_equal(orders[0], np.arange(100))
 

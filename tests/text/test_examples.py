@@ -104,10 +104,7 @@ def test_known_tags_in_a_column_of_their_own() -> None:
     for words, tags in (("a b", "nn vb"), ('["a", "b"]', '["nn", "vb"]')):
         (found,) = read(apart, {"text": words, "tags": tags})
         assert found == Example("a b", source="a.tsv", line=2, words=("a", "b"), tags=("noun", "verb"))
-    assert (
-        said(apart, {"text": "a b", "tags": "nn"})
-        == "a.tsv line 2 has 2 words and 1 tags; each word needs one"
-    )
+    assert said(apart, {"text": "a b", "tags": "nn"}) == "a.tsv line 2 has 2 words and 1 tags; each word needs one"
     plain = TAGS.model_copy(update={"label": None})
     assert read(plain, {"text": "[a b"}) == [Example("[a b", source="a.tsv", line=2, words=("[a", "b"))]
 
@@ -132,9 +129,7 @@ def test_known_answers() -> None:
     assert "the answer 'a' occurs 4 times" in said(SPAN, fields | {"answer": "a"})
     assert "occurs 0 times" in said(SPAN, fields | {"answer": "bird"})
     assert "has no answer" in said(SPAN, fields | {"answer": ""})
-    assert "does not have the answer 'dog' at character 11" in said(
-        started, fields | {"answer": "dog", "at": "11"}
-    )
+    assert "does not have the answer 'dog' at character 11" in said(started, fields | {"answer": "dog", "at": "11"})
     assert "at character x" in said(started, fields | {"answer": "dog", "at": "x"})
     assert "no answer of the form" in said(SPAN, fields | {"answer": '{"text": [], "answer_start": []}'})
 
@@ -186,9 +181,7 @@ def test_known_wrong_records(tree: dict[str, Any], sentence: str) -> None:
 
 
 def test_known_short_forms_of_files() -> None:
-    whole = task(
-        files={"train": [{"path": "a.csv", "note": ""}], "dev": [{"path": "b.csv"}, {"path": "c.csv"}]}
-    )
+    whole = task(files={"train": [{"path": "a.csv", "note": ""}], "dev": [{"path": "b.csv"}, {"path": "c.csv"}]})
     assert task(files={"train": "a.csv", "dev": ["b.csv", {"path": "c.csv"}]}) == whole
     assert whole.metrics == (METRICS_OF_KIND["classification"][0],)
     assert whole.headline == "accuracy"

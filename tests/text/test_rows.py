@@ -40,9 +40,7 @@ def written(folder: Path, form: str, tail: str) -> Path:
     if form == "tsv":
         text = "label\ttext\n" + "".join(f"{label}\t{text}\n" for label, text in RECORDS)
     elif form == "csv":
-        text = "label,text\n" + "".join(
-            f'{label},"{text.replace(chr(34), chr(34) * 2)}"\n' for label, text in RECORDS
-        )
+        text = "label,text\n" + "".join(f'{label},"{text.replace(chr(34), chr(34) * 2)}"\n' for label, text in RECORDS)
     elif form == "jsonl":
         text = "".join(json.dumps(record) + "\n" for record in PLAIN)
     else:
@@ -132,9 +130,7 @@ def test_known_ragged_rows_come_with_what_they_have(tmp_path: Path) -> None:
 )
 def test_law_tsv_round_trip(tmp_path_factory: pytest.TempPathFactory, table: list[list[str]]) -> None:
     path = tmp_path_factory.mktemp("tsv") / "a.tsv"
-    path.write_text(
-        "x\ty\n" + "".join("\t".join(cells) + "\n" for cells in table), encoding="utf-8", newline="\n"
-    )
+    path.write_text("x\ty\n" + "".join("\t".join(cells) + "\n" for cells in table), encoding="utf-8", newline="\n")
     assert [[*row.fields.values()] for row in rows(path)] == table
 
 
@@ -210,9 +206,7 @@ def test_known_a_missing_extra_is_named(
 ) -> None:
     (tmp_path / file.replace(":", "")).touch()
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(
-        UserError, match=rf"{library.split('.')[0]} is needed to read it: pip install 'psitext\["
-    ):
+    with pytest.raises(UserError, match=rf"{library.split('.')[0]} is needed to read it: pip install 'psitext\["):
         list(rows(file if file.startswith("hub:") else tmp_path / file))
 
 
@@ -273,9 +267,7 @@ def test_known_rows_of_the_shared_data(data_dir: Path) -> None:
     checked = 0
     for name, count in counts.items():
         bare = Path(name.removesuffix(".gz"))
-        if bare.suffix not in ENDINGS or name.startswith(
-            ("books/", "imdb/", "wikitext2/", "tokenizers/", "lambeq")
-        ):
+        if bare.suffix not in ENDINGS or name.startswith(("books/", "imdb/", "wikitext2/", "tokenizers/", "lambeq")):
             continue  # big, blank lines between paragraphs, no text, a last line without an end
         headless = "wiki_split/" in name or "brown/" in name or "glue/cola/" in name
         header = bare.suffix in (".tsv", ".csv") and (not headless or "qbert" in name)

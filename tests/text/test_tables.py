@@ -97,9 +97,7 @@ def test_known_dev_table_with_a_label_of_its_own(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore")  # the library's own
 def test_known_hub_table_and_task(tmp_path: Path) -> None:
-    data = folder(
-        tmp_path / "reviews", {"train.csv": CSV, "test.csv": "review,sentiment,stars,id\nfine,good,1,1\n"}
-    )
+    data = folder(tmp_path / "reviews", {"train.csv": CSV, "test.csv": "review,sentiment,stars,id\nfine,good,1,1\n"})
     found, task = load_table(f"hub:{data}", text="review", label="sentiment")
     assert (task.name, task.labels, len(found), found[0].line) == ("reviews", ("bad", "good"), 50, 1)
     assert [e.label for e in load_like(f"hub:{data}@test", task)] == ["good"]

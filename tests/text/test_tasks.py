@@ -29,7 +29,7 @@ SHARED = {
     "rt": {"train+dev+test": 10662},
     "lambeq-mc": {"train": 70, "dev": 30, "test": 30},
     "lambeq-rp": {"train+dev": 74, "test": 31},
-    "yelp": {"train": 50278 + 76392, "dev": 25278 + 38205},
+    "yelp": {"dev": 25278 + 38205},
     "brown-tags": {"train+dev+test": 57340},
     "qbert-cola": {"train": 280, "dev": 70, "train_4": 280, "dev_4": 70},
     "qbert-qqp": {"train": 280, "dev": 70, "train_4": 280, "dev_4": 70},
@@ -104,6 +104,25 @@ def test_known_names() -> None:
     assert said(lambda: load_task("zzz")) == "no task called 'zzz'; `psitext tasks` lists all."
 
 
+def test_known_page_lists_every_task_and_its_example_is_read(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
+    table = page.split("| --- | --- | --- | --- | --- |\n")[1].split("\n\n")[0]
+    assert [line.split("|")[1].strip() for line in table.splitlines()] == sorted(TASKS)
+    for line in table.splitlines():
+        _, name, kind, splits, labels, metrics, _ = (cell.strip() for cell in line.split("|"))
+        task = TASKS[name]
+        assert (kind, metrics.count("**")) == (task.kind, 2)
+        assert metrics.replace("**", "").split(", ") == list(task.metrics)
+        assert f"**{task.headline}**" in metrics
+        assert name.startswith("qbert") or splits.split(", ") == list(task.splits)
+        assert task.kind != "classification" or labels.split(", ") == list(task.labels)
+    example = page.split("```toml\n")[1].split("```")[0]
+    data = folder(tmp_path, {"mine.toml": example, "train.tsv": "question\treply\tanswered\na\tb\t1\nc\td\t?\n"})
+    task = load_task(str(data / "mine.toml"))
+    got = read_split(task, "train")
+    assert ([example.label for example in got.examples], got.dropped) == (["yes"], 1)
+
+
 # --- splits
 
 HEAD = "index\tsentence1\tsentence2\tlabel\n"
@@ -151,9 +170,7 @@ FOUND = [
 
 
 @pytest.mark.parametrize("below", ["", "glue_data"])
-@pytest.mark.parametrize(
-    ("name", "split", "wanted", "dropped"), FOUND, ids=[f"{row[0]}-{row[1]}" for row in FOUND]
-)
+@pytest.mark.parametrize(("name", "split", "wanted", "dropped"), FOUND, ids=[f"{row[0]}-{row[1]}" for row in FOUND])
 def test_known_official_layout(
     tmp_path: Path, below: str, name: str, split: str, wanted: list[object], dropped: int
 ) -> None:
@@ -166,9 +183,7 @@ def test_known_official_layout(
 
 def test_known_official_layout_of_imdb(tmp_path: Path) -> None:
     """A folder for each label, a file for each review."""
-    files = {
-        f"aclImdb/train/{label}/{n}_1.txt": f"{label} {n}" for label in ("neg", "pos") for n in range(40)
-    }
+    files = {f"aclImdb/train/{label}/{n}_1.txt": f"{label} {n}" for label in ("neg", "pos") for n in range(40)}
     found = load_split(TASKS["imdb"], "train+dev", folder(tmp_path, files))
     assert {e.text for e in found} == set(files.values())
     assert all((e.label == "positive") == e.text.startswith("pos") and e.line == 1 for e in found)
@@ -191,9 +206,7 @@ def test_law_made_splits_look_at_the_text_alone(tmp_path: Path) -> None:
         tmp_path / "a",
         {"rt_polarity/rt-polarity.neg": "\n".join(texts), "rt_polarity/rt-polarity.pos": "so fine"},
     )
-    parts = {
-        split: {e.text for e in load_split(TASKS["rt"], split, data)} for split in ("train", "dev", "test")
-    }
+    parts = {split: {e.text for e in load_split(TASKS["rt"], split, data)} for split in ("train", "dev", "test")}
     assert sum(map(len, parts.values())) == 401 == len(set.union(*parts.values()))
     assert 20 < len(parts["dev"]) < 65 and 20 < len(parts["test"]) < 65
     # Half of the rows, shuffled, twice over, in capitals: every text stays on its side.
@@ -226,9 +239,7 @@ def test_law_limits_are_nested_draws_in_order(tmp_path: Path) -> None:
     assert [e.line for e in large] == sorted(e.line for e in large)
     assert 60 < sum(e.label == "positive" for e in large) < 140  # the file is sorted by label
     assert len(load_split(TASKS["sst2"], "train", data, limit=5000)) == 1000
-    assert read_split(TASKS["sst2"], "train", data, limit=50).notes == (
-        "50 of 1,000 examples, drawn at random",
-    )
+    assert read_split(TASKS["sst2"], "train", data, limit=50).notes == ("50 of 1,000 examples, drawn at random",)
 
 
 def test_known_bad_splits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,11 +311,13 @@ def test_known_own_task_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["toy-sentiment", "toy-questions", "toy-nsp", "toy-tags"])
 def test_law_toy_splits_are_disjoint(name: str) -> None:
-    parts = [load_split(TASKS[name], split) for split in ("train", "dev", "test")]
+    tree = TASKS[name].tree()
+    tree["files"]["train"][0]["path"] = tree["files"]["train"][0]["path"].replace("8000", "1000")
+    parts = [load_split(Task.model_validate(tree), split) for split in ("train", "dev", "test")]
     texts = [{(e.text, e.pair) for e in part} for part in parts]
     assert len(set.union(*texts)) == sum(map(len, texts))
     assert [len(part) for part in parts] == [len(text) for text in texts]
-    assert sum(map(len, parts)) == 8000 and min(map(len, parts)) > 700
+    assert sum(map(len, parts)) == 1000 and min(map(len, parts)) > 70
     for example in (example for part in parts for example in part[:50]):
         assert example.source.startswith("toy:") and example.line > 0
         if TASKS[name].kind == "span":
@@ -343,8 +356,6 @@ def test_known_rows_of_shared_tasks(data_dir: Path, name: str) -> None:
 
 
 def test_law_qqp_dev_shares_no_pair_with_train(data_dir: Path) -> None:
-    train, dev = (
-        {(e.text, e.pair) for e in load_split(TASKS["qqp"], split, data_dir)} for split in ("train", "dev")
-    )
+    train, dev = ({(e.text, e.pair) for e in load_split(TASKS["qqp"], split, data_dir)} for split in ("train", "dev"))
     assert not train & dev
     assert "not the official dev set" in str(read_split(TASKS["qqp"], "dev", data_dir, limit=1))

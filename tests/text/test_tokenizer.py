@@ -58,9 +58,7 @@ FORGERIES = [
     "[[MASK]]",
 ]
 any_text = st.text(max_size=60)
-pieces = st.lists(st.one_of(st.sampled_from(FORGERIES + HARD[:12]), st.text(max_size=8)), max_size=6).map(
-    " ".join
-)
+pieces = st.lists(st.one_of(st.sampled_from(FORGERIES + HARD[:12]), st.text(max_size=8)), max_size=6).map(" ".join)
 assigned = st.characters(exclude_categories=["Cs", "Cn"])  # by Python's edition of Unicode; Rust's is newer
 known_words = st.lists(st.sampled_from(" ".join(ENGLISH).split()), max_size=12).map(" ".join)
 
@@ -253,11 +251,7 @@ def test_law_special_and_ordinary_ids_share_out_the_vocabulary(kind: Kind) -> No
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@given(
-    words=st.lists(
-        st.sampled_from(["crane", "flying", "unflyable", "drivers", "café"]), min_size=1, max_size=9
-    )
-)
+@given(words=st.lists(st.sampled_from(["crane", "flying", "unflyable", "drivers", "café"]), min_size=1, max_size=9))
 def test_law_continuation_marks_all_but_the_first_token_of_a_word(kind: Kind, words: list[str]) -> None:
     tokenizer = trained(kind)
     ids, owner = tokenizer.encode_words(words)
@@ -288,9 +282,7 @@ def test_law_training_is_the_same_in_another_process() -> None:
         "print(train('wordpiece', json.loads(sys.stdin.read()), 420).fingerprint)"
     )
     texts = json.dumps(ENGLISH * 3 + EASTERN)
-    done = subprocess.run(
-        [sys.executable, "-c", code], input=texts, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], input=texts, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == trained("wordpiece").fingerprint
 
 

@@ -166,9 +166,7 @@ def _held_out(target: npt.NDArray[Any], order: tuple[str, ...] | None, seed: int
     return held
 
 
-def _fit_model(
-    matrix: Matrix, target: npt.NDArray[Any], order: tuple[str, ...] | None, strength: float
-) -> Any:
+def _fit_model(matrix: Matrix, target: npt.NDArray[Any], order: tuple[str, ...] | None, strength: float) -> Any:
     from sklearn.linear_model import LogisticRegression, Ridge
 
     if order is None:

@@ -1,7 +1,7 @@
 """A matched head on frozen states: what an encoder's vectors hold before any fine-tuning.
 
-Logistic regression for classes, ridge for scores, on standardised vectors; the strength of its regularisation is chosen by
-cross-validation inside the training split. S samples, D width.
+Logistic regression for classes, ridge for scores, on standardised vectors; the strength of its regularisation is
+chosen by cross-validation inside the training split. S samples, D width.
 """
 
 from __future__ import annotations
@@ -32,9 +32,7 @@ def classify(
     return np.asarray(model.fit(train, labels).predict(dev), dtype=np.int64)
 
 
-def regress(
-    train: npt.NDArray[Any], scores: npt.NDArray[Any], dev: npt.NDArray[Any]
-) -> npt.NDArray[np.float64]:
+def regress(train: npt.NDArray[Any], scores: npt.NDArray[Any], dev: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Scores for (S, D) dev vectors; the penalty is chosen by leave-one-out, which ridge has in closed form."""
     from sklearn.linear_model import RidgeCV
     from sklearn.pipeline import make_pipeline

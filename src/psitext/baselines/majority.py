@@ -48,11 +48,7 @@ def training_labels(train: Iterable[Example]) -> list[str] | list[float]:
         elif example.label is not None:
             numbers.append(float(example.label))
         if example.label is None or (names and numbers):
-            fault = (
-                "has no label"
-                if example.label is None
-                else f"has the label {example.label!r} of another kind"
-            )
+            fault = "has no label" if example.label is None else f"has the label {example.label!r} of another kind"
             where = f"{example.source or 'training data'}, line {example.line}"
             raise UserError(f"{where} {fault}; training needs one kind of label")
     if not names and not numbers:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import typer
 
-from psitext.cli import data, inspect, papers, train, use
+from psitext.cli import inspect, papers, train, use
 from psitext.errors import UserError
 
 app = typer.Typer(
@@ -22,7 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for group in (papers, train, use, inspect, data):
+for group in (papers, train, use, inspect):
     for command in group.COMMANDS:
         app.command()(command)
 app.add_typer(inspect.explain, name="explain")

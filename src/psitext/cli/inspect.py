@@ -1,4 +1,4 @@
-"""Verbs that look at things: report, doctor, bench, explain."""
+"""Verbs that look at things: report, doctor, tasks, recipes, explain."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ explain = typer.Typer(help="Look into a model.", no_args_is_help=True)
 
 def report(
     runs: Annotated[list[Path] | None, typer.Argument(help="Folders of runs.")] = None,
-    results: Annotated[Path | None, typer.Option("--results", help="A folder of result lines (*.jsonl) for a results page.")] = None,
+    results: Annotated[
+        Path | None, typer.Option("--results", help="A folder of result lines (*.jsonl) for a results page.")
+    ] = None,
     out: Out = None,
 ) -> None:
     """Write a self-contained HTML report of runs, or the Markdown results page of committed result lines.
@@ -22,7 +24,7 @@ def report(
     Example: psitext report runs/books runs/sst2 -o report.html
     """
     from psitext.errors import UserError
-    from psitext.experiments import pages
+    from psitext.experiments.results import pages
 
     if results is not None:
         out = out or Path("results.md")
@@ -64,4 +66,40 @@ def similarity(
     rows_table([pair._asdict() for pair in found.table()])
 
 
-COMMANDS = (report, doctor)
+def tasks() -> None:
+    """List the tasks by name, with their columns, labels and metrics.
+
+    Example: psitext tasks
+    """
+    from psitext.cli.tables import rows_table
+    from psitext.text.tasks import TASKS
+
+    rows_table(
+        [
+            {
+                "task": task.name,
+                "what": task.title,
+                "kind": task.kind,
+                "texts": task.text + (f", {task.pair}" if task.pair else ""),
+                "labels": ", ".join(task.labels[:4]) + (" ..." if len(task.labels) > 4 else ""),
+                "headline": task.headline,
+                "splits": ", ".join(task.splits),
+            }
+            for task in TASKS.values()
+        ]
+    )
+
+
+def recipes() -> None:
+    """List the recipes that ship with psitext; --config takes their names.
+
+    Example: psitext recipes
+    """
+    from psitext.config import read_toml, recipe_names
+
+    for name, path in recipe_names().items():
+        first = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+        typer.echo(f"{name:24} {read_toml(path).get('verb', ''):10} {first}")
+
+
+COMMANDS = (report, doctor, tasks, recipes)

@@ -8,14 +8,20 @@ from typing import Annotated
 import typer
 
 Config = Annotated[
-    str | None, typer.Option("--config", help="A recipe: a name that `psitext recipes` lists, or a TOML file.")
+    str | None,
+    typer.Option("--config", help="A recipe: a name that `psitext recipes` lists, or a TOML file."),
 ]
 Settings = Annotated[
-    list[str] | None, typer.Option("--set", metavar="a.b=c", help="Lay one value over the recipe; may be repeated.")
+    list[str] | None,
+    typer.Option("--set", metavar="a.b=c", help="Lay one value over the recipe; may be repeated."),
 ]
 DataDir = Annotated[
     Path | None,
-    typer.Option("--data-dir", envvar="PSITEXT_DATA", help="Where the data sets of the tasks lie (GLUE folders and such)."),
+    typer.Option(
+        "--data-dir",
+        envvar="PSITEXT_DATA",
+        help="Where the data sets of the tasks lie (GLUE folders and such).",
+    ),
 ]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Where the results go.")]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Decides weights, order, masks and dropout.")]

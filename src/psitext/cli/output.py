@@ -35,10 +35,15 @@ def write_answers(examples: Sequence[Example], answers: Sequence[Answer], out: P
 
 
 def write_states(texts: Sequence[str], state: SentenceState, out: Path | None) -> None:
-    """State vectors as JSON lines with their texts, or as arrays: ``vector`` (B, D), ``tokens`` (B, L, D), ``real`` (B, L)."""
+    """State vectors as JSON lines with their texts, or as arrays: ``vector`` (B, D), ``tokens`` (B, L, D), ``real``
+    (B, L).
+    """
     vector = state.numpy()
     if out is None or out.suffix == ".jsonl":
-        lines = [json.dumps({"text": text, "vector": _numbers(row)}, ensure_ascii=False) for text, row in zip(texts, vector, strict=True)]
+        lines = [
+            json.dumps({"text": text, "vector": _numbers(row)}, ensure_ascii=False)
+            for text, row in zip(texts, vector, strict=True)
+        ]
         if out is None:
             typer.echo("\n".join(lines))
             return
@@ -48,8 +53,10 @@ def write_states(texts: Sequence[str], state: SentenceState, out: Path | None) -
         if out.suffix == ".npy":
             np.save(buffer, vector)
         else:
-            extra = {} if state.tokens is None or state.real is None else {"tokens": state.tokens.numpy(), "real": state.real.numpy()}
-            np.savez(buffer, vector=vector, **extra)
+            arrays = {"vector": vector}
+            if state.tokens is not None and state.real is not None:
+                arrays |= {"tokens": state.tokens.numpy(), "real": state.real.numpy()}
+            np.savez(buffer, allow_pickle=False, **arrays)
         write_atomic(out, buffer.getvalue())
     else:
         raise UserError(f"states are written as {', '.join(STATES)}, not as {out.name!r}")
@@ -84,8 +91,13 @@ def _table(records: Sequence[dict[str, Any]], out: Path) -> str:
     text = io.StringIO(newline="")
     if out.suffix == ".tsv":
         # TSV has no quoting here, so what would break a row becomes a space.
-        records = [{key: " ".join(value.split()) if isinstance(value, str) else value for key, value in record.items()} for record in records]
-    writer = csv.DictWriter(text, records[0].keys(), delimiter="\t" if out.suffix == ".tsv" else ",", lineterminator="\n")
+        records = [
+            {key: " ".join(value.split()) if isinstance(value, str) else value for key, value in record.items()}
+            for record in records
+        ]
+    writer = csv.DictWriter(
+        text, records[0].keys(), delimiter="\t" if out.suffix == ".tsv" else ",", lineterminator="\n"
+    )
     writer.writeheader()
     writer.writerows(records)
     return text.getvalue()

@@ -11,9 +11,16 @@ from psitext.cli.options import DataDir, Out
 
 
 def reproduce(
-    artefact: Annotated[str | None, typer.Argument(help="paper/artefact, or a TOML file; without one, all are listed.")] = None,
-    init: Annotated[list[str] | None, typer.Option("--init", metavar="name=model", help="The model that a name in the queue stands for.")] = None,
-    only: Annotated[list[str] | None, typer.Option("--only", help="Only these variants or tasks; may be repeated.")] = None,
+    artefact: Annotated[
+        str | None, typer.Argument(help="paper/artefact, or a TOML file; without one, all are listed.")
+    ] = None,
+    init: Annotated[
+        list[str] | None,
+        typer.Option("--init", metavar="name=model", help="The model that a name in the queue stands for."),
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", help="Only these variants or tasks; may be repeated.")
+    ] = None,
     results: Annotated[Path, typer.Option("--results", help="Folder of the result lines.")] = Path("results"),
     out: Out = None,
     data_dir: DataDir = None,

@@ -15,7 +15,11 @@ Scores = Mapping[str, Mapping[str, float]]  # split -> metric -> value
 
 def score_table(results: Sequence[Scores]) -> None:
     """Every split and metric of one or several seeds: the value, or mean, deviation and a bootstrap interval."""
-    table = Table("split", "metric", *(["value"] if len(results) == 1 else ["mean", "sd", "median", "95 % interval", "seeds"]))
+    table = Table(
+        "split",
+        "metric",
+        *(["value"] if len(results) == 1 else ["mean", "sd", "median", "95 % interval", "seeds"]),
+    )
     for split, metrics in results[0].items():
         for name in metrics:
             if name == "collapsed":
@@ -26,7 +30,9 @@ def score_table(results: Sequence[Scores]) -> None:
     for split in results[0]:
         count = sum(bool(result[split].get("collapsed")) for result in results)
         if count:
-            typer.echo(f"COLLAPSED on {split} in {count} of {len(results)}: every prediction is the same, so its scores mean nothing")
+            typer.echo(
+                f"COLLAPSED on {split} in {count} of {len(results)}: every prediction is the same, so its scores mean nothing"
+            )
 
 
 def rows_table(rows: Sequence[Mapping[str, object]]) -> None:

@@ -12,10 +12,21 @@ from psitext.cli.options import Config, DataDir, Label, Out, Pair, Seed, Setting
 
 def pretrain(
     config: Config = None,
-    data: Annotated[list[str] | None, typer.Option("--data", help="Text files (plain, TSV, CSV, JSONL, Parquet; .gz, .zst), hub:<name>, or toy:<stories>.")] = None,
-    more: Annotated[list[str] | None, typer.Argument(metavar="[FILES]", help="More text files: --data books/*.txt works.")] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--data",
+            help="Text files (plain, TSV, CSV, JSONL, Parquet; .gz, .zst), hub:<name>, or toy:<stories>.",
+        ),
+    ] = None,
+    more: Annotated[
+        list[str] | None, typer.Argument(metavar="[FILES]", help="More text files: --data books/*.txt works.")
+    ] = None,
     out: Out = None,
-    minutes: Annotated[float | None, typer.Option("--minutes", min=0.01, help="Time budget; takes the place of the recipe's.")] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option("--minutes", min=0.01, help="Time budget; takes the place of the recipe's."),
+    ] = None,
     seed: Seed = None,
     settings: Settings = None,
 ) -> None:
@@ -28,17 +39,27 @@ def pretrain(
 
     files = [*(data or []), *(more or [])]
     with shown("pretrain") as hook:
-        result = run.pretrain(config, data=files, out=out, minutes=minutes, seed=seed, settings=settings or [], hooks=[hook])
+        result = run.pretrain(
+            config, data=files, out=out, minutes=minutes, seed=seed, settings=settings or [], hooks=[hook]
+        )
     typer.echo(f"model: {result.folder / 'model'}")
     typer.echo(f"next: psitext finetune --task sst2 --init {result.folder}")
 
 
 def finetune(
-    task: Annotated[str | None, typer.Option("--task", help="A task that `psitext tasks` lists, or a TOML file.")] = None,
-    init: Annotated[str | None, typer.Option("--init", help="Start from a run, a model folder, or hf:<folder or hub id>.")] = None,
+    task: Annotated[
+        str | None, typer.Option("--task", help="A task that `psitext tasks` lists, or a TOML file.")
+    ] = None,
+    init: Annotated[
+        str | None, typer.Option("--init", help="Start from a run, a model folder, or hf:<folder or hub id>.")
+    ] = None,
     config: Config = None,
-    data: Annotated[Path | None, typer.Option("--data", help="A labelled file of your own, in place of a task.")] = None,
-    dev: Annotated[Path | None, typer.Option("--dev", help="Its development file; without one a tenth is held out.")] = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="A labelled file of your own, in place of a task.")
+    ] = None,
+    dev: Annotated[
+        Path | None, typer.Option("--dev", help="Its development file; without one a tenth is held out.")
+    ] = None,
     text: Text = None,
     pair: Pair = None,
     label: Label = None,

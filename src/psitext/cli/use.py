@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from psitext.cli.options import DataDir, Label, ModelName, Out, Pair, Text
+from psitext.cli.options import DataDir, ModelName, Out, Pair, Text
 
 if TYPE_CHECKING:
     from psitext.model import Model
@@ -63,11 +63,20 @@ def encode(
 
 def evaluate(
     model: ModelName,
-    task: Annotated[str | None, typer.Option("--task", help="A task; without it, the one the model was trained for.")] = None,
-    split: Annotated[str | None, typer.Option("--split", help="A split of the task; without it, every dev split.")] = None,
+    task: Annotated[
+        str | None, typer.Option("--task", help="A task; without it, the one the model was trained for.")
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option("--split", help="A split of the task; without it, every dev split.")
+    ] = None,
     data: Annotated[str | None, typer.Option("--data", help="A labelled file of your own.")] = None,
-    baselines: Annotated[bool, typer.Option("--baselines", help="Also majority and bag of words, trained on the task's train split.")] = False,
-    submission: Annotated[Path | None, typer.Option("--submission", help="Write GLUE's file for the hidden test split (.zip).")] = None,
+    baselines: Annotated[
+        bool,
+        typer.Option("--baselines", help="Also majority and bag of words, trained on the task's train split."),
+    ] = False,
+    submission: Annotated[
+        Path | None, typer.Option("--submission", help="Write GLUE's file for the hidden test split (.zip).")
+    ] = None,
     data_dir: DataDir = None,
 ) -> None:
     """Score a model on a task's splits or on your own labelled file.

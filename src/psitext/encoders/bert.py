@@ -1,15 +1,17 @@
 """BERT: learned token, position and segment embeddings, a stack of transformer blocks, a pooled [CLS].
 
-Source: Devlin et al. 2019; chapter 15.8 of Dive into Deep Learning, whose encoder is the preset ``bert-d2l`` (ReLU, no norm on
-the embeddings). Letters: R rows, T tokens, B sentences, D width, V vocabulary.
+Source: Devlin et al. 2019; chapter 15.8 of Dive into Deep Learning, whose encoder is the preset ``bert-d2l`` (ReLU,
+no norm on the embeddings). Letters: R rows, T tokens, B sentences, D width, V vocabulary.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Literal
+from typing import Literal, Self
 
 import torch
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -20,27 +22,35 @@ from psitext.nn.transformer import Block, Parts, dot_product
 from psitext.state import SentenceState
 from psitext.text.batches import Batch
 
-ACTIVATIONS = {"gelu": F.gelu, "relu": F.relu}
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"gelu": F.gelu, "relu": F.relu}
 
 
 class BertConfig(Config):
     """Shape of a BERT."""
 
     family: Literal["bert"] = "bert"
-    vocab_size: int = 30_522  # V
-    width: int = 768  # D
-    layers: int = 12
-    heads: int = 12
-    hidden: int = 3_072  # width inside the feed-forward net
-    max_len: int = 512  # positions
-    segments: int = 2
+    vocab_size: int = Field(default=30_522, gt=0)  # V
+    width: int = Field(default=768, gt=0)  # D
+    layers: int = Field(default=12, ge=0)
+    heads: int = Field(default=12, gt=0)
+    hidden: int = Field(default=3_072, gt=0)  # width inside the feed-forward net
+    max_len: int = Field(default=512, gt=0)  # positions
+    segments: int = Field(default=2, gt=0)
     activation: Literal["gelu", "relu"] = "gelu"
     embedding_norm: bool = True  # the chapter has none
-    norm_eps: float = LAYER_NORM_EPS
-    pool: Literal["pooled", "cls", "mean"] = "pooled"  # what the sentence vector is: tanh(W [CLS]), [CLS], or the mean token
-    dropout: float = 0.1
-    attention_dropout: float = 0.1
-    init_std: float = 0.02
+    norm_eps: float = Field(default=LAYER_NORM_EPS, gt=0)
+    pool: Literal["pooled", "cls", "mean"] = (
+        "pooled"  # what the sentence vector is: tanh(W [CLS]), [CLS], or the mean token
+    )
+    dropout: float = Field(default=0.1, ge=0, lt=1)
+    attention_dropout: float = Field(default=0.1, ge=0, lt=1)
+    init_std: float = Field(default=0.02, ge=0)
+
+    @model_validator(mode="after")
+    def _heads_fit(self) -> Self:
+        if self.width % self.heads:
+            raise ValueError(f"a width of {self.width} cannot be shared over {self.heads} heads")
+        return self
 
 
 class Bert(nn.Module):
@@ -100,7 +110,9 @@ def real_parts(config: BertConfig) -> Parts:
 
 
 def initialise(module: nn.Module, std: float) -> None:
-    """BERT's initialisation: normal weights of deviation ``std`` (not cut at two deviations), zero biases, unit norms."""
+    """BERT's initialisation: normal weights of deviation ``std`` (not cut at two deviations), zero biases, unit
+    norms.
+    """
     if isinstance(module, nn.Linear | nn.Embedding):
         nn.init.normal_(module.weight, std=std)
     if isinstance(module, nn.Linear) and module.bias is not None:

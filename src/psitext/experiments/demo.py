@@ -43,7 +43,12 @@ def run_demo(out: Path, minutes: float, show: Show) -> Demo:
     data = read_labelled(recipe)
     train = limited(data.train, recipe.data)
     for row in reversed(baseline_scores(data.task, train, {"dev": data.dev["dev"]})):
-        rows.append({"model": row["baseline"], **{key: value for key, value in row.items() if key not in ("baseline", "split")}})
+        rows.append(
+            {
+                "model": row["baseline"],
+                **{key: value for key, value in row.items() if key not in ("baseline", "split")},
+            }
+        )
     rows = [{key: value for key, value in row.items() if key != "collapsed"} for row in rows]
     return Demo(rows, _report(out, rows, len(train), len(data.dev["dev"])))
 
@@ -72,8 +77,15 @@ def _report(out: Path, rows: list[dict[str, Any]], train: int, dev: int) -> Path
         report.Report(
             title="psitext demo",
             lead="A tiny BERT, pre-trained on the embedded corpus (masked words, next sentences), then fine-tuned for sentiment.",
-            facts={"parameters": facts["parameters"], "pre-training steps": facts["steps"], f"{metric} on dev": rows[0][metric]},
-            parts=[table, *(part for name, folder in folders.items() for part in pages.run_parts(name, folder))],
+            facts={
+                "parameters": facts["parameters"],
+                "pre-training steps": facts["steps"],
+                f"{metric} on dev": rows[0][metric],
+            },
+            parts=[
+                table,
+                *(part for name, folder in folders.items() for part in pages.run_parts(name, folder)),
+            ],
             settings=settings,
             versions=stamp.versions(),
             made=f"commit {stamp.commit()}, {stamp.threads()} threads",

@@ -55,9 +55,17 @@ def _machine() -> Iterator[Finding]:
     cores, threads = os.cpu_count() or 1, torch.get_num_threads()
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     yield Finding("system", f"{platform.system()} {platform.machine()}")
-    yield Finding("torch threads", f"{threads} on {cores} cores", "more threads than cores wait for each other; set OMP_NUM_THREADS" if threads > cores else "")
+    yield Finding(
+        "torch threads",
+        f"{threads} on {cores} cores",
+        "more threads than cores wait for each other; set OMP_NUM_THREADS" if threads > cores else "",
+    )
     busy = load > 0.7 * cores
-    yield Finding("load", f"{load:.1f}", "other work is running; with OMP_NUM_THREADS=1 threads do not wait for one another" if busy else "")
+    yield Finding(
+        "load",
+        f"{load:.1f}",
+        "other work is running; with OMP_NUM_THREADS=1 threads do not wait for one another" if busy else "",
+    )
     yield Finding("accelerator", _accelerator())
     ratio = product_seconds(torch.float32) / product_seconds(torch.bfloat16)
     advice = "" if ratio > 1.25 else "bfloat16 gains nothing on this processor; train.precision = auto keeps float32"

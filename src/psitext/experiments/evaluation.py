@@ -22,7 +22,9 @@ Splits = Mapping[str, list[Example]]
 def task_of(model: Model, name: str | None) -> Task:
     """The task to score a model on; another one than it was trained for must have the same labels in the same order."""
     if model.task is None:
-        raise UserError("this model was pre-trained only and answers no task; `psitext finetune --init <it>` gives it one")
+        raise UserError(
+            "this model was pre-trained only and answers no task; `psitext finetune --init <it>` gives it one"
+        )
     if name is None:
         return model.task
     task = load_task(name)
@@ -43,7 +45,9 @@ def labelled_splits(task: Task, split: str | None, data: str | None, data_dir: P
         raise UserError(f"{task.name} has no dev split; name one with --split, or a file with --data")
     hidden = next((name for name in names if task.hides(name)), None)
     if hidden:
-        raise UserError(f"the labels of {task.name}'s {hidden} are not published; --submission writes a file for GLUE's server")
+        raise UserError(
+            f"the labels of {task.name}'s {hidden} are not published; --submission writes a file for GLUE's server"
+        )
     return {name: load_split(task, name, data_dir) for name in names}
 
 

@@ -12,12 +12,16 @@ from psitext.model import Model
 
 
 def to_hf(model: Model, folder: Path) -> None:
-    """A folder that ``transformers`` loads: BertModel, BertForPreTraining or BertForSequenceClassification, by the model's head."""
+    """A folder that ``transformers`` loads: BertModel, BertForPreTraining or BertForSequenceClassification, by the
+    model's head.
+    """
     from psitext.hf.bert import write_bert
 
     head = model.network.head
     if model.task is not None and not isinstance(head, SequenceHead):
-        raise UserError(f"a {model.task.kind} head has no counterpart in transformers that psitext writes; export its encoder's run instead")
+        raise UserError(
+            f"a {model.task.kind} head cannot be written for transformers; export the run that it was fine-tuned from"
+        )
     write_bert(
         folder,
         model.encoder,

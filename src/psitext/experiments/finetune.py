@@ -14,17 +14,17 @@ from torch import Tensor
 from psitext.assemble import balanced_weights, build_encoder, build_head, task_score
 from psitext.config import recipe_hash
 from psitext.errors import UserError
-from psitext.experiments.runs.folder import RunFolder
 from psitext.experiments.pretrain import make_tokenizer
+from psitext.experiments.runs.folder import RunFolder
 from psitext.experiments.runs.recipes import FinetuneRecipe, LabelledConfig
 from psitext.experiments.runs.training import Stopped, train
 from psitext.experiments.runs.validation import task_metrics
-from psitext.model import TEXT, Model, Sentences, evaluate_network, load
+from psitext.model import TEXT, Model, Sentences, evaluate_network, load, with_pool
 from psitext.randomness import generator
 from psitext.score import calibration
 from psitext.text.batches import Ints
-from psitext.text.supervised import SupervisedSource, encode_examples
 from psitext.text.examples import Example, Task, check_labels
+from psitext.text.supervised import SupervisedSource, encode_examples
 from psitext.text.tasks import load_like, load_table, load_task, read_split
 from psitext.train.loop import Hook
 from psitext.train.network import Network, parameter_count
@@ -41,7 +41,9 @@ class Labelled:
 
 
 def finetune_run(recipe: FinetuneRecipe, out: Path, hooks: Sequence[Hook] = ()) -> Model:
-    """Train a recipe's model in ``out``, going on from what is there; returns the finished model, with the best weights."""
+    """Train a recipe's model in ``out``, going on from what is there; returns the finished model, with the best
+    weights.
+    """
     folder = RunFolder(out)
     frozen = folder.claim(recipe)
     if folder.finished:
@@ -49,8 +51,10 @@ def finetune_run(recipe: FinetuneRecipe, out: Path, hooks: Sequence[Hook] = ()) 
     recipe = frozen if isinstance(frozen, FinetuneRecipe) else recipe
     began = time.monotonic()
     data = read_labelled(recipe)
-    start = starting_model(recipe, data)
     task, seed = data.task, recipe.train.seed
+    start = starting_model(recipe, data)
+    if task.kind in ("tagging", "span"):
+        start = with_pool(start, "cls")  # their heads read tokens, and a pooler would never get a gradient
     head = build_head(task, start.encoder, recipe.head, seed)
     network = Network(start.encoder, head)
     text = recipe.text.model_copy(update={"max_len": min(recipe.text.max_len, start.encoder.config.max_len)})
@@ -129,10 +133,14 @@ def limited(train: list[Example], data: LabelledConfig) -> list[Example]:
 
 
 def starting_model(recipe: FinetuneRecipe, data: Labelled | None = None) -> Model:
-    """The model that fine-tuning starts from: ``init``, or an encoder from nothing with a tokenizer of the training texts."""
+    """The model that fine-tuning starts from: ``init``, or an encoder from nothing with a tokenizer of the training
+    texts.
+    """
     if recipe.init is None and data is not None:
         if recipe.encoder is None:
-            raise UserError("fine-tuning starts from --init (a run, a model, hf:<folder>) or from an [encoder] table in the recipe")
+            raise UserError(
+                "fine-tuning starts from --init (a run, a model, hf:<folder>) or from an [encoder] table in the recipe"
+            )
         tokenizer = make_tokenizer(recipe.tokenizer, lambda: texts_of(data.train))
         config = recipe.encoder.model_copy(update={"vocab_size": tokenizer.vocab_size})
         encoder = build_encoder(config, recipe.train.seed)
@@ -166,15 +174,17 @@ def class_weights(recipe: FinetuneRecipe, source: SupervisedSource, task: Task) 
     if wanted == "balanced":
         return balanced_weights(source.label, len(task.labels))
     if len(wanted) != len(task.labels):
-        raise UserError(f"class_weights has {len(wanted)} numbers for {len(task.labels)} labels: {', '.join(task.labels)}")
+        raise UserError(
+            f"class_weights has {len(wanted)} numbers for {len(task.labels)} labels: {', '.join(task.labels)}"
+        )
     return Tensor(wanted)
 
 
 def calibrated(model: Model, dev: Sequence[Example]) -> tuple[Model, Mapping[str, object]]:
     """The model with its temperature, and the calibration error on dev before and after, fitted and judged on halves.
 
-    The shipped temperature is fitted on all of dev; the errors come from two-fold cross-fitting, so none is judged on the
-    examples that chose its temperature.
+    The shipped temperature is fitted on all of dev; the errors come from two-fold cross-fitting, so none is judged
+    on the examples that chose its temperature.
     """
     source = model.source(dev, labelled=True)
     labels = source.label

@@ -13,6 +13,7 @@ from psitext.experiments.runs import corpus
 from psitext.experiments.runs.folder import RunFolder
 from psitext.experiments.runs.recipes import PretrainRecipe, TokenizerConfig
 from psitext.experiments.runs.training import Stopped, train
+from psitext.experiments.runs.validation import pretraining_losses
 from psitext.model import TEXT, Model, load
 from psitext.score.losses import pretraining
 from psitext.text.pretraining.source import split
@@ -22,7 +23,7 @@ from psitext.text.tokenizer import train as train_tokenizer
 from psitext.train import checkpoint
 from psitext.train.loop import Hook
 from psitext.train.network import Network, parameter_count
-from psitext.experiments.runs.validation import pretraining_losses
+
 
 def pretrain_run(recipe: PretrainRecipe, out: Path, hooks: Sequence[Hook] = ()) -> Model:
     """Train a recipe's model in ``out``, going on from what is there; returns the finished model."""
@@ -33,9 +34,14 @@ def pretrain_run(recipe: PretrainRecipe, out: Path, hooks: Sequence[Hook] = ()) 
     recipe = frozen if isinstance(frozen, PretrainRecipe) else recipe
     tokenizer = _tokenizer(recipe, folder)
     train_source, held_out = split(
-        corpus.store(recipe.corpus, tokenizer, out / "tokens"), tokenizer, recipe.samples, seed=recipe.train.seed
+        corpus.store(recipe.corpus, tokenizer, out / "tokens"),
+        tokenizer,
+        recipe.samples,
+        seed=recipe.train.seed,
     )
-    recipe = recipe.model_copy(update={"encoder": recipe.encoder.model_copy(update={"vocab_size": tokenizer.vocab_size})})
+    recipe = recipe.model_copy(
+        update={"encoder": recipe.encoder.model_copy(update={"vocab_size": tokenizer.vocab_size})}
+    )
     network = _network(recipe)
     score = pretraining(recipe.head.next_sentence)
     validation = None if held_out is None else partial(pretraining_losses, held_out, score)

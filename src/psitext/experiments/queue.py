@@ -1,8 +1,8 @@
 """Queues of runs: a paper's table as one file that says which runs it needs, resumable and never done twice.
 
-A queue (``recipes/papers/<paper>/<artefact>.toml``) lists variants; a variant is a way to fine-tune (or not to), its tasks and its seeds.
-Every finished run appends one result line for each split; a run whose lines are there is skipped, one that was stopped goes on
-from its last checkpoint.
+A queue (``recipes/papers/<paper>/<artefact>.toml``) lists variants; a variant is a way to fine-tune (or not to),
+its tasks and its seeds. Every finished run appends one result line for each split; a run whose lines are there is
+skipped, one that was stopped goes on from its last checkpoint.
 """
 
 from __future__ import annotations
@@ -90,7 +90,9 @@ def read_queue(name: str) -> Queue:
     """A queue by paper/artefact, or a TOML file."""
     known = queue_names()
     if name not in known and not name.endswith(".toml"):
-        raise UserError(f"nothing to reproduce is called {name!r}{near(name, known) or '; there is: ' + ', '.join(known)}")
+        raise UserError(
+            f"nothing to reproduce is called {name!r}{near(name, known) or '; there is: ' + ', '.join(known)}"
+        )
     path = known.get(name, Path(name))
     return build(Queue, read_toml(path), path.name)
 
@@ -153,7 +155,9 @@ def _finetune(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
     notes |= {key: value for key, value in result.get("calibration", {}).items() if key != "bins"}
     for split, scores in result["scores"].items():
         yield _line(job, bench, split, scores, result["rows"], result["counters"]["seconds"], notes)
-    shutil.rmtree(folder.path / "checkpoints", ignore_errors=True)  # the model is saved; a queue of many runs would fill the disk
+    shutil.rmtree(
+        folder.path / "checkpoints", ignore_errors=True
+    )  # the model is saved; a queue of many runs would fill the disk
 
 
 def _frozen(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:

@@ -9,8 +9,8 @@ from typing import Any
 
 from psitext.errors import UserError
 from psitext.experiments.finetune import finetune_run
-from psitext.experiments.runs.folder import RunFolder
 from psitext.experiments.pretrain import pretrain_run
+from psitext.experiments.runs.folder import RunFolder
 from psitext.experiments.runs.recipes import FinetuneRecipe, PretrainRecipe, resolve_recipe
 from psitext.model import Model
 from psitext.train.loop import Hook
@@ -40,8 +40,9 @@ def pretrain(
 ) -> Run:
     """Pre-train by a recipe (a name that ``psitext recipes`` lists, or a TOML file) on text files.
 
-    ``text`` names the column of tables; ``data_dir`` is where a recipe's own relative paths start. ``minutes`` takes the place of the recipe's budget; ``settings`` are ``"a.b=value"`` strings laid over the recipe. A run that is
-    already in ``out`` is gone on with, a finished one is returned as it is.
+    ``text`` names the column of tables; ``data_dir`` is where a recipe's own relative paths start. ``minutes``
+    takes the place of the recipe's budget; ``settings`` are ``"a.b=value"`` strings laid over the recipe. A run
+    that is already in ``out`` is gone on with, a finished one is returned as it is.
     """
     files = [data] if isinstance(data, str | Path) else list(data)
     given: dict[str, Any] = {}
@@ -51,7 +52,9 @@ def pretrain(
     recipe = resolve_recipe("pretrain", config or "bert-mini", settings, given | ({"train": train} if train else {}))
     assert isinstance(recipe, PretrainRecipe)
     if not recipe.corpus:
-        raise UserError("there is no text to pre-train on; name files with --data (or a [[corpus]] table in the recipe)")
+        raise UserError(
+            "there is no text to pre-train on; name files with --data (or a [[corpus]] table in the recipe)"
+        )
     recipe = with_data_dir(recipe, data_dir)
     folder = Path(out) if out is not None else RUNS / recipe.name
     return Run(folder, pretrain_run(recipe, folder, hooks))
@@ -73,7 +76,9 @@ def finetune(
     settings: Sequence[str] = (),
     hooks: Sequence[Hook] = (),
 ) -> Model:
-    """Fine-tune for a task by name, or on a file with a text and a label column; returns the model with the best dev score."""
+    """Fine-tune for a task by name, or on a file with a text and a label column; returns the model with the best
+    dev score.
+    """
     recipe = finetune_recipe(
         task, init=init, config=config, data=data, dev=dev, text=text, pair=pair, label=label, data_dir=data_dir, seed=seed,
         settings=settings,

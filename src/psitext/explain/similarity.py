@@ -84,9 +84,7 @@ def word_similarity(
     before it.
     """
     if len(sentences) < 2:
-        raise UserError(
-            f"comparing {word!r} between sentences takes two of them at least, not {len(sentences)}"
-        )
+        raise UserError(f"comparing {word!r} between sentences takes two of them at least, not {len(sentences)}")
     places = [_place(word, sentence) for sentence in sentences]
     static, contextual = [], []
     for sentence, place, tokens in zip(sentences, places, encode(sentences), strict=True):
@@ -120,9 +118,7 @@ def _place(word: str, sentence: str) -> tuple[int, int]:
     return found.span()
 
 
-def _tokens_at(
-    place: tuple[int, int], tokens: TokenVectors, word: str, sentence: str
-) -> npt.NDArray[np.int64]:
+def _tokens_at(place: tuple[int, int], tokens: TokenVectors, word: str, sentence: str) -> npt.NDArray[np.int64]:
     """Which tokens share a character with the place."""
     start, end = place
     # A sentence that was longer than the model reads has fewer states than tokens.

@@ -8,11 +8,13 @@ from __future__ import annotations
 from typing import Literal
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
 from psitext.config import Config
 from psitext.errors import UserError
 from psitext.nn.dropout import Dropout
+from psitext.nn.numerics import float32_scores
 from psitext.state import SentenceState, State
 from psitext.text.batches import Batch
 
@@ -23,7 +25,7 @@ class AffineConfig(Config):
     """Settings of an affine head."""
 
     kind: Literal["affine"] = "affine"
-    dropout: float = 0.1
+    dropout: float = Field(default=0.1, ge=0, lt=1)
 
 
 class SequenceHead(nn.Module):
@@ -57,7 +59,8 @@ class TokenHead(nn.Module):
 class SpanHead(nn.Module):
     """First and last token of an answer: {"span_logits": (B, L, 2)}, -inf outside the second text.
 
-    A token of the question or of the padding can never be part of the answer, so the softmax runs over the passage only.
+    A token of the question or of the padding can never be part of the answer, so the softmax runs over the passage
+    only.
     """
 
     def __init__(self, width: int, config: AffineConfig) -> None:
@@ -70,7 +73,7 @@ class SpanHead(nn.Module):
         """Score every token of the passage as first and as last."""
         scores, real = batch.sequences(self.output(self.dropout(tokens_of(state))))  # (B, L, 2), (B, L)
         passage, _ = batch.sequences(batch.segments)  # (B, L)
-        return {"span_logits": scores.float().masked_fill(~(real & (passage == 1))[..., None], float("-inf"))}
+        return {"span_logits": float32_scores(scores).masked_fill(~(real & (passage == 1))[..., None], float("-inf"))}
 
 
 def tokens_of(state: State) -> Tensor:

@@ -1,7 +1,8 @@
 """BERT's two pre-training heads: masked words and next sentence (chapter 15.8.5; Devlin et al. 2019).
 
-The masked positions are gathered before the projection to the vocabulary, which costs V * D for every token it sees and is the
-largest product of a small model. Letters: R rows, T tokens, M predicted tokens, B sequences, D width, V vocabulary.
+The masked positions are gathered before the projection to the vocabulary, which costs V * D for every token it sees
+and is the largest product of a small model. Letters: R rows, T tokens, M predicted tokens, B sequences, D width, V
+vocabulary.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ class MaskedWords(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Logits of the words behind the masks."""
-        return self.decoder(self.norm(self.activation(self.transform(tokens))))  # type: ignore[no-any-return]
+        logits: Tensor = self.decoder(self.norm(self.activation(self.transform(tokens))))
+        return logits
 
 
 class PretrainingHead(nn.Module):

@@ -122,9 +122,7 @@ def _is_tied(settings: dict[str, Any], tensors: dict[str, Tensor], root: Path) -
     if settings.get("tie_word_embeddings", True):
         return decoder is None or words is None or torch.equal(decoder, words)
     if decoder is None and names.DECODER_BIAS in tensors:
-        raise UserError(
-            f"{root} says that its decoder is not tied, but lacks {names.DECODER!r}; get a fresh copy"
-        )
+        raise UserError(f"{root} says that its decoder is not tied, but lacks {names.DECODER!r}; get a fresh copy")
     return False
 
 
@@ -132,23 +130,17 @@ def _take(table: names.Table, tensors: dict[str, Tensor], like: nn.Module, root:
     """The tensors of a table under our names, once they are all there and of the shapes of ``like``."""
     lost = names.missing(table, tensors)
     if lost:
-        raise UserError(
-            f"{root} holds no whole BERT: it lacks {lost[0]!r} ({len(lost)} of its tensors are missing)"
-        )
+        raise UserError(f"{root} holds no whole BERT: it lacks {lost[0]!r} ({len(lost)} of its tensors are missing)")
     shapes = {name: tuple(value.shape) for name, value in like.state_dict().items()}
     found = {}
     for name, theirs in table.items():
         parts = [tensors[their] for their in theirs]
         if not all(part.is_floating_point() for part in parts):
-            raise UserError(
-                f"{root}: {theirs[0]!r} is quantised ({parts[0].dtype}); give the checkpoint it came from"
-            )
+            raise UserError(f"{root}: {theirs[0]!r} is quantised ({parts[0].dtype}); give the checkpoint it came from")
         found[name] = names.join(parts)
         have = tuple(found[name].shape)
         if have != shapes[name]:
-            raise UserError(
-                f"{root}: {theirs[0]!r} does not fit {SETTINGS}: it gives {have}, not {shapes[name]}"
-            )
+            raise UserError(f"{root}: {theirs[0]!r} does not fit {SETTINGS}: it gives {have}, not {shapes[name]}")
     return found
 
 
@@ -158,8 +150,7 @@ def _check_nothing_left(config: BertConfig, tensors: dict[str, Tensor], root: Pa
     left = [name for name in tensors if name.startswith(names.ENCODER_PARTS) and name not in known]
     if left:
         raise UserError(
-            f"{root} holds {left[0]!r}, for which a BERT of {config.layers} layers has no place "
-            f"({len(left)} in all)"
+            f"{root} holds {left[0]!r}, for which a BERT of {config.layers} layers has no place ({len(left)} in all)"
         )
 
 

@@ -92,9 +92,7 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
         tensors |= _read_file(folder / name)
     lost = sorted(homes.keys() - tensors.keys())
     if lost:
-        raise UserError(
-            f"{folder} is incomplete: its index lists {lost[0]!r}, which no file holds; get a fresh copy"
-        )
+        raise UserError(f"{folder} is incomplete: its index lists {lost[0]!r}, which no file holds; get a fresh copy")
     return tensors
 
 

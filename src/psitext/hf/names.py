@@ -79,9 +79,7 @@ def canonical(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     result = {}
     for name, value in tensors.items():
         short = name.removeprefix("bert.")
-        short = short.replace("LayerNorm.gamma", "LayerNorm.weight").replace(
-            "LayerNorm.beta", "LayerNorm.bias"
-        )
+        short = short.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
         if short not in BUFFERS:
             result[short] = value
     return result

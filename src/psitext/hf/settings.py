@@ -44,13 +44,9 @@ def check_architecture(settings: dict[str, Any], path: Path) -> None:
         )
     position = settings.get("position_embedding_type", "absolute")
     if position != "absolute":
-        raise UserError(
-            f"{path} sets position_embedding_type to {position!r}; psitext's BERT has 'absolute' only"
-        )
+        raise UserError(f"{path} sets position_embedding_type to {position!r}; psitext's BERT has 'absolute' only")
     if settings.get("is_decoder") or settings.get("add_cross_attention"):
-        raise UserError(
-            f"{path} describes a decoder, whose tokens look back only; psitext's BERT looks both ways"
-        )
+        raise UserError(f"{path} describes a decoder, whose tokens look back only; psitext's BERT looks both ways")
 
 
 def from_theirs(settings: dict[str, Any], pool: str | None, has_pooler: bool, path: Path) -> BertConfig:
@@ -74,6 +70,9 @@ def from_theirs(settings: dict[str, Any], pool: str | None, has_pooler: bool, pa
             f"{path} is damaged: there is no BERT of {config.layers} layers, {config.heads} heads "
             f"and a width of {config.width}"
         )
+    rates = (config.dropout, config.attention_dropout)
+    if min(rates) < 0 or max(rates) >= 1:
+        raise UserError(f"{path} is damaged: dropout rates of {rates[0]} and {rates[1]} are not in [0, 1)")
     return config
 
 
@@ -93,8 +92,7 @@ def to_theirs(
         "architectures": [architecture],
         "model_type": "bert",
         **{their: getattr(config, name) for name, their in _NAMES.items()},
-        "tie_word_embeddings": pretraining is None
-        or pretraining.words.decoder.weight is encoder.token.weight,
+        "tie_word_embeddings": pretraining is None or pretraining.words.decoder.weight is encoder.token.weight,
         "dtype": str(encoder.token.weight.dtype).removeprefix("torch."),
         **({} if classifier is None else _classes(classifier, labels)),
     }
@@ -109,9 +107,7 @@ def _check_expressible(
             "cannot be written in its layout"
         )
     if pretraining is not None and classifier is not None:
-        raise UserError(
-            "a folder of transformers' BERT holds pre-training heads or a classifier; write two folders"
-        )
+        raise UserError("a folder of transformers' BERT holds pre-training heads or a classifier; write two folders")
     if config.pool != "pooled" and (classifier is not None or follows):
         reader = "BertForSequenceClassification" if classifier is not None else "BertForPreTraining"
         raise UserError(
@@ -123,12 +119,8 @@ def _check_expressible(
 def _classes(classifier: SequenceHead, labels: Sequence[str]) -> dict[str, Any]:
     outputs = classifier.output.out_features
     if labels and (len(labels) != outputs or len(set(labels)) != outputs):
-        raise UserError(
-            f"a classifier of {outputs} outputs takes {outputs} different labels, not {list(labels)}"
-        )
-    called = list(labels) or [
-        f"LABEL_{index}" for index in range(outputs)
-    ]  # as transformers calls unnamed ones
+        raise UserError(f"a classifier of {outputs} outputs takes {outputs} different labels, not {list(labels)}")
+    called = list(labels) or [f"LABEL_{index}" for index in range(outputs)]  # as transformers calls unnamed ones
     return {
         "id2label": {str(index): label for index, label in enumerate(called)},
         "label2id": {label: index for index, label in enumerate(called)},

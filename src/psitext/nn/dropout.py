@@ -1,7 +1,8 @@
 """Dropout that costs a processor less: sixteen random bits decide about an element, four elements a draw.
 
-torch's own draws one Bernoulli number an element, which is a fifth of the time of fine-tuning a small model on a CPU; on other devices its
-kernel is used. The rate is exact to 1 / 65,536, and the draws come from torch's generator, which the loop seeds.
+torch's own draws one Bernoulli number an element, which is a fifth of the time of fine-tuning a small model on a
+CPU; on other devices its kernel is used. The rate is exact to 1 / 65,536, and the draws come from torch's
+generator, which the loop seeds.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ def autocast(device: torch.device, precision: Precision) -> AbstractContextManag
 def fastest(device: torch.device) -> Precision:
     """The precision in which this device multiplies matrices faster, by a measured product.
 
-    Processors differ more than their flags tell: with AVX512_BF16 alone some run bfloat16 three times as fast as float32, others at
-    half its speed.
+    Processors differ more than their flags tell: with AVX512_BF16 alone some run bfloat16 three times as fast as
+    float32, others at half its speed.
     """
     if device.type != "cpu":
         return "bf16" if device.type == "cuda" and torch.cuda.is_bf16_supported() else "fp32"
@@ -48,7 +48,8 @@ def product_seconds(dtype: torch.dtype, rows: int = 1024, width: int = 512, trie
 
 def norm(vector: Tensor) -> Tensor:
     """Euclidean norm over the last axis, kept as an axis of one; real or complex in, real out; (..., D) -> (..., 1)."""
-    return torch.linalg.vector_norm(vector, dim=-1, keepdim=True)
+    size: Tensor = torch.linalg.vector_norm(vector, dim=-1, keepdim=True)
+    return size
 
 
 def unit(vector: Tensor) -> Tensor:

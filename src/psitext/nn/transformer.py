@@ -1,9 +1,11 @@
 """One transformer block for every family; what differs between them is handed in.
 
-Letters: R rows, T tokens, D width, H heads, E = D / H width of a head, F hidden width of the feed-forward net. A leading "..." may
-hold the planar axis of a complex activation: nothing here looks at it, so complex parts in give a complex block.
+Letters: R rows, T tokens, D width, H heads, E = D / H width of a head, F hidden width of the feed-forward net. A
+leading "..." may hold the planar axis of a complex activation: nothing here looks at it, so complex parts in give a
+complex block.
 
-Source: Vaswani et al. 2017; post-normalisation as in BERT (Devlin et al. 2019) and chapter 15.8 of Dive into Deep Learning.
+Source: Vaswani et al. 2017; post-normalisation as in BERT (Devlin et al. 2019) and chapter 15.8 of Dive into Deep
+Learning.
 """
 
 from __future__ import annotations
@@ -17,15 +19,17 @@ from torch.nn import functional as F
 from psitext.nn.dropout import dropout as drop
 from psitext.nn.numerics import float32_scores
 
-# score(q, k, v, mask, dropout) -> attended values; q, k, v: (..., R, H, T, E), mask broadcasts to (R, H, T, T), True = may attend.
+# score(q, k, v, mask, dropout) -> attended values; q, k, v: (..., R, H, T, E), mask broadcasts to (R, H, T, T),
+# True = may attend.
 Score = Callable[[Tensor, Tensor, Tensor, Tensor | None, float], Tensor]
 
 
 def dot_product(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
     """softmax(q k^T / sqrt(E)) v, real; softmax in float32.
 
-    torch's fused CPU kernel knows no dropout and falls back to a path that draws and checks more than is needed, so there the
-    formula is written out. Every query may attend to something (see ``Batch.mask``), so no row of the softmax is empty.
+    torch's fused CPU kernel knows no dropout and falls back to a path that draws and checks more than is needed, so
+    there the formula is written out. Every query may attend to something (see ``Batch.mask``), so no row of the
+    softmax is empty.
     """
     if dropout == 0 or q.device.type != "cpu":
         return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)

@@ -1,1 +1,3 @@
-"""Scores: losses, metrics, statistics over seeds and examples, calibration. Pure functions of predictions; no model enters."""
+"""Scores: losses, metrics, statistics over seeds and examples, calibration. Pure functions of predictions; no model
+enters.
+"""

@@ -87,9 +87,7 @@ def expected_calibration_error(probs: npt.ArrayLike, labels: npt.ArrayLike, bins
     return calibration_error(reliability(probs, labels, bins))
 
 
-def _checked(
-    values: npt.ArrayLike, labels: npt.ArrayLike
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+def _checked(values: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     table, gold = np.asarray(values, dtype=np.float64), np.asarray(labels)
     if table.ndim != 2 or gold.shape != table.shape[:1] or not len(gold):
         raise ValueError(f"need (N, K) values and (N,) labels, not {table.shape} and {gold.shape}")

@@ -1,8 +1,8 @@
 """Losses as sums over what was counted.
 
-A loss over a step is a global sum over a global count: micro-batches and ranks add up sums and counts, never means, so the value
-depends neither on how a batch was cut nor on how many masked words a part happened to hold. Every sum is in float32 and in nats.
-Letters: B sequences, M predicted tokens, L tokens of a sequence, K classes.
+A loss over a step is a global sum over a global count: micro-batches and ranks add up sums and counts, never means,
+so the value depends neither on how a batch was cut nor on how many masked words a part happened to hold. Every sum
+is in float32 and in nats. Letters: B sequences, M predicted tokens, L tokens of a sequence, K classes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,11 @@ def cross_entropy_sum(logits: Tensor, labels: Tensor, class_weights: Tensor | No
     """Sum of -log p(label); (..., K) logits, (...) labels, ``IGNORED`` ones left out."""
     weights = None if class_weights is None else class_weights.to(logits.device)
     return F.cross_entropy(
-        float32_scores(logits).flatten(0, -2), labels.flatten(), weight=weights, ignore_index=IGNORED, reduction="sum"
+        float32_scores(logits).flatten(0, -2),
+        labels.flatten(),
+        weight=weights,
+        ignore_index=IGNORED,
+        reduction="sum",
     )
 
 

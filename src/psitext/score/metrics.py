@@ -123,15 +123,11 @@ def evaluate(names: Iterable[str], predictions: npt.ArrayLike, gold: npt.ArrayLi
     """
     predicted, true = np.asarray(predictions), np.asarray(gold)
     if predicted.shape != true.shape or not len(true):
-        raise ValueError(
-            f"predictions {predicted.shape} and gold {true.shape} must have one shape and hold something"
-        )
+        raise ValueError(f"predictions {predicted.shape} and gold {true.shape} must have one shape and hold something")
     scores = {}
     for name in names:
         if name not in METRICS:
-            raise UserError(
-                f"no metric called {name!r}{near(name, METRICS) or '; there are: ' + ', '.join(METRICS)}"
-            )
+            raise UserError(f"no metric called {name!r}{near(name, METRICS) or '; there are: ' + ', '.join(METRICS)}")
         _check(name, predicted, true)
         scores[name] = METRICS[name](predicted, true)
     return scores
@@ -152,9 +148,7 @@ def _check(name: str, predictions: Array, gold: Array) -> None:
         for side, values in (("prediction", predictions), ("gold value", gold)):
             wrong = np.flatnonzero(~np.isfinite(values.astype(np.float64)))
             if len(wrong):
-                raise UserError(
-                    f"{side} {wrong[0]} (counted from 0) is {values[wrong[0]]}, which {name} cannot score"
-                )
+                raise UserError(f"{side} {wrong[0]} (counted from 0) is {values[wrong[0]]}, which {name} cannot score")
         return
     if not (np.issubdtype(predictions.dtype, np.integer) and np.issubdtype(gold.dtype, np.integer)):
         raise ValueError(f"{name} takes integers, not {predictions.dtype} predictions and {gold.dtype} gold")

@@ -74,9 +74,7 @@ def summary(scores: Sequence[float], confidence: float = 0.95, seed: int = 0) ->
     )
 
 
-def paired(
-    first: Sequence[float], second: Sequence[float], confidence: float = 0.95, seed: int = 0
-) -> Paired:
+def paired(first: Sequence[float], second: Sequence[float], confidence: float = 0.95, seed: int = 0) -> Paired:
     """Compare two lists of scores whose positions belong together."""
     if len(first) != len(second):
         raise ValueError(f"paired scores need equal lengths, not {len(first)} and {len(second)}")
@@ -94,9 +92,7 @@ def bootstrap_interval(
     """Percentile bootstrap interval of the mean of N numbers: scores of seeds, or one per example."""
     array = _finite(values)
     if np.ptp(array) == 0:
-        return float(array[0]), float(
-            array[0]
-        )  # resampled sums of equal values would differ in the last digit
+        return float(array[0]), float(array[0])  # resampled sums of equal values would differ in the last digit
     generator = randomness.generator(seed, "bootstrap")
     rows = max(1, _CHUNK // len(array))
     means = [
@@ -145,9 +141,7 @@ def glue_average(
             raise UserError(f"no GLUE entry called {name!r}{hint}")
     missing = [name for name in over if name not in scores]
     if missing or not over:
-        raise UserError(
-            f"a GLUE average over {len(over)} entries lacks {', '.join(missing) or 'all of them'}"
-        )
+        raise UserError(f"a GLUE average over {len(over)} entries lacks {', '.join(missing) or 'all of them'}")
     if rule == "entries":
         return float(np.mean([scores[name] for name in over]))
     tasks: dict[str, list[float]] = {}

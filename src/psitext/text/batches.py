@@ -2,9 +2,9 @@
 
 Letters: B sequences, R rows, T tokens a row, N tokens of all sequences, M predicted tokens, D width.
 
-A batch is R rows of T tokens. Padded, a row holds one sequence; packed, a row holds several, kept apart by a block-diagonal
-attention mask and positions that restart with every sequence. ``starts`` points at the first token ([CLS]) of every sequence, in
-the order of ``samples``, so nothing downstream needs to know which of the two it got.
+A batch is R rows of T tokens. Padded, a row holds one sequence; packed, a row holds several, kept apart by a
+block-diagonal attention mask and positions that restart with every sequence. ``starts`` points at the first token
+([CLS]) of every sequence, in the order of ``samples``, so nothing downstream needs to know which of the two it got.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ Ints = npt.NDArray[np.int64]
 class Batch:
     """Token rows and what is to be predicted from them.
 
-    ``targets`` holds, by name: ``label`` (B,) int64 classes or float32 scores; ``next`` (B,) int64, 0 = B follows A, 1 = it does not
-    (BERT's convention), -1 = no pair; ``token_at`` (M,) int64 flat indices into the rows with ``token_label`` (M,) int64; ``span``
-    (B, 2) int64 first and last answer token within the sequence.
+    ``targets`` holds, by name: ``label`` (B,) int64 classes or float32 scores; ``next`` (B,) int64, 0 = B follows
+    A, 1 = it does not (BERT's convention), -1 = no pair; ``token_at`` (M,) int64 flat indices into the rows with
+    ``token_label`` (M,) int64; ``span`` (B, 2) int64 first and last answer token within the sequence.
     """
 
     ids: Tensor  # (R, T) int64
@@ -47,12 +47,13 @@ class Batch:
         return int(self.lengths.sum())
 
     def mask(self) -> Tensor | None:
-        """True where a token may attend: (R, 1, T, T) for packed rows, (R, 1, 1, T) for padded ones, None for full rows.
+        """True where a token may attend: (R, 1, T, T) for packed rows, (R, 1, 1, T) for padded ones, None for full
+        rows.
 
         Padding owns number 0, so in packed rows it attends to itself and no softmax runs over nothing.
         """
         if len(self.starts) > len(self.ids):
-            return (self.owner[:, None, :, None] == self.owner[:, None, None, :])
+            return self.owner[:, None, :, None] == self.owner[:, None, None, :]
         real = self.owner > 0
         return None if bool(real.all()) else real[:, None, None, :]
 
@@ -67,7 +68,10 @@ class Batch:
         """The same batch with its tensors on ``device``."""
         if device.type == "cpu":
             return self
-        moved = {name: getattr(self, name).to(device) for name in ("ids", "segments", "positions", "owner", "starts", "lengths")}
+        moved = {
+            name: getattr(self, name).to(device)
+            for name in ("ids", "segments", "positions", "owner", "starts", "lengths")
+        }
         return replace(self, **moved, targets={name: value.to(device) for name, value in self.targets.items()})
 
 
@@ -105,13 +109,17 @@ def within(lengths: Ints) -> Ints:
 
 
 def padded(lengths: Ints) -> Layout:
-    """One sequence a row, rows as wide as the longest: at 13 words, rounding up to eights would be a fifth of padding."""
+    """One sequence a row, rows as wide as the longest: at 13 words, rounding up to eights would be a fifth of
+    padding.
+    """
     width = int(lengths.max())
     return Layout(len(lengths), width, np.arange(len(lengths)) * width, lengths)
 
 
 def packed(lengths: Ints, width: int) -> Layout:
-    """Several sequences a row: first fit, longest first; rows are ``width`` wide, or as wide as the longest sequence."""
+    """Several sequences a row: first fit, longest first; rows are ``width`` wide, or as wide as the longest
+    sequence.
+    """
     width = _round_up(max(int(lengths.max()), min(width, int(lengths.sum()))))
     room = np.full(len(lengths), width)  # at worst every sequence has a row of its own
     starts = np.empty(len(lengths), dtype=np.int64)
@@ -164,9 +172,10 @@ def plan(
 ) -> list[Ints]:
     """The epoch's global batches, in order: every sample exactly once.
 
-    A batch holds ``sequences`` samples, or as many as fit ``tokens`` real tokens (give exactly one of the two). With ``pool`` > 1,
-    runs of that many batches are sorted by length before they are cut, and the batches are shuffled again, so that rows of
-    a batch are of like length. Every batch has at least ``parts`` samples, one for each rank and micro-step.
+    A batch holds ``sequences`` samples, or as many as fit ``tokens`` real tokens (give exactly one of the two).
+    With ``pool`` > 1, runs of that many batches are sorted by length before they are cut, and the batches are
+    shuffled again, so that rows of a batch are of like length. Every batch has at least ``parts`` samples, one for
+    each rank and micro-step.
     """
     if (sequences is None) == (tokens is None):
         raise ValueError("a plan takes either sequences or tokens")
@@ -178,7 +187,10 @@ def plan(
         mean = max(float(lengths.mean()), 1.0)
         size = pool * (sequences if sequences is not None else max(int((tokens or 0) / mean), 1))
         order = np.concatenate(
-            [chunk[np.argsort(lengths[chunk], kind="stable")] for chunk in np.split(order, range(size, len(order), size))]
+            [
+                chunk[np.argsort(lengths[chunk], kind="stable")]
+                for chunk in np.split(order, range(size, len(order), size))
+            ]
         )
     batches = _cut(order, lengths, sequences, tokens)
     if pool > 1:
@@ -206,7 +218,9 @@ def _cut(order: Ints, lengths: Ints, sequences: int | None, tokens: int | None) 
 
 
 def _at_least(batches: list[Ints], parts: int) -> list[Ints]:
-    """Join a batch that is too small for its ranks to the one before it (the last one also to its successor's place)."""
+    """Join a batch that is too small for its ranks to the one before it (the last one also to its successor's
+    place).
+    """
     result: list[Ints] = []
     for batch in batches:
         if result and (len(batch) < parts or len(result[-1]) < parts):

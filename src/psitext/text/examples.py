@@ -71,9 +71,7 @@ class Carve(Config):
 
     of: str
     share: float = Field(gt=0, lt=1)
-    by: str | None = (
-        None  # the column whose equal values stay together (a document); None: the texts themselves
-    )
+    by: str | None = None  # the column whose equal values stay together (a document); None: the texts themselves
 
 
 class Task(Config):
@@ -109,9 +107,7 @@ class Task(Config):
         """A split may be a path, a list of paths, or a list of tables."""
         if not isinstance(value, dict):
             return value
-        listed = {
-            split: [found] if isinstance(found, str | dict) else found for split, found in value.items()
-        }
+        listed = {split: [found] if isinstance(found, str | dict) else found for split, found in value.items()}
         return {
             split: [{"path": file} if isinstance(file, str) else file for file in found]
             if isinstance(found, list | tuple)
@@ -178,18 +174,12 @@ class Task(Config):
         """Names of all splits: of training, development, test, and others."""
         order = ("train", "dev", "test", "")
         names = (*self.files, *self.carve)
-        return tuple(
-            sorted(names, key=lambda name: next(order.index(head) for head in order if name.startswith(head)))
-        )
+        return tuple(sorted(names, key=lambda name: next(order.index(head) for head in order if name.startswith(head))))
 
     @property
     def dev_splits(self) -> tuple[str, ...]:
         """The splits to evaluate on while developing: ``dev``, or where it is missing every ``dev...``."""
-        return (
-            ("dev",)
-            if "dev" in self.splits
-            else tuple(name for name in self.splits if name.startswith("dev"))
-        )
+        return ("dev",) if "dev" in self.splits else tuple(name for name in self.splits if name.startswith("dev"))
 
     def hides(self, split: str) -> bool:
         """Whether the labels of this split are not published."""
@@ -255,7 +245,7 @@ def _score(raw: str, task: Task, where: str) -> float:
     except ValueError:
         score = math.nan
     low, high = (-math.inf if task.low is None else task.low), (math.inf if task.high is None else task.high)
-    if not math.isfinite(score) or not low < score <= high:
+    if not math.isfinite(score) or not low <= score <= high:
         span = "" if math.isinf(low) and math.isinf(high) else f" from {low:g} to {high:g}"
         raise UserError(f"{where} has the score {raw!r}; {task.name} needs a number{span}")
     return score

@@ -46,9 +46,7 @@ def lines(path: Path, limit: int = MAX_FIELD) -> Iterator[tuple[int, str]]:
                 text = text.removeprefix("\ufeff")
             if "\0" in text:
                 column = text.index("\0") + 1
-                raise UserError(
-                    f"{path} line {number} holds a NUL character (column {column}); it is no text file"
-                )
+                raise UserError(f"{path} line {number} holds a NUL character (column {column}); it is no text file")
             yield number, text.removesuffix("\n").removesuffix("\r")
     if number == 0:
         raise UserError(f"{path} is empty")

@@ -210,9 +210,7 @@ def _hub(source: str, limit: int) -> Iterator[Row]:
     except ImportError:
         raise UserError(f"{source}: {NEEDS.format('datasets', 'hf')}") from None
     if int(datasets.__version__.partition(".")[0]) < 4:
-        raise UserError(
-            f"{source} needs datasets 4 or newer (older ones may run code that comes with the data)"
-        )
+        raise UserError(f"{source} needs datasets 4 or newer (older ones may run code that comes with the data)")
     number = 0
     try:
         data = datasets.load_dataset(name, config or None, split=split or "train", streaming=True)

@@ -43,9 +43,7 @@ _WORD = 40  # characters before a stop in which its word is looked for
 _PENDING = 20_000  # characters of an unfinished hard-wrapped sentence after which it is passed on as it is
 
 
-def sentences(
-    paths: Sequence[Path | str], *, column: str = "text", unwrap: bool = False
-) -> Iterator[str | None]:
+def sentences(paths: Sequence[Path | str], *, column: str = "text", unwrap: bool = False) -> Iterator[str | None]:
     """Stream the sentences of a corpus; None ends a document (never twice in a row, never first).
 
     Plain text: a blank line ends a document, and so does the end of the file; a line end also ends a
@@ -111,9 +109,7 @@ def _lines(path: Path | str, column: str) -> Iterator[str | None]:
     if form == "txt":
         for number, line in lines(Path(path)):
             if len(line) > MAX_FIELD:
-                raise UserError(
-                    f"{path} line {number} is over {MAX_FIELD:,} characters long; is a line break missing?"
-                )
+                raise UserError(f"{path} line {number} is over {MAX_FIELD:,} characters long; is a line break missing?")
             yield line if line.strip() else None
     else:
         numbered = column.isdecimal() and form in ("tsv", "csv")

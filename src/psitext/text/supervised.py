@@ -1,14 +1,15 @@
 """Examples of a task as a source of batches: tokens, segments and targets in flat arrays.
 
-Letters: S samples, N tokens of all of them, B sequences of a batch, M predicted tokens. Special tokens are part of the arrays, so a
-batch is one gather; the order of samples is the order of the examples, and no epoch changes their content.
+Letters: S samples, N tokens of all of them, B sequences of a batch, M predicted tokens. Special tokens are part of
+the arrays, so a batch is one gather; the order of samples is the order of the examples, and no epoch changes their
+content.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ from psitext.config import Config
 from psitext.errors import UserError
 from psitext.text.batches import Batch, Ints, lay_out, packed, padded, within
 from psitext.text.examples import Example, Task
-from psitext.text.tokenizer import Tokenizer
+from psitext.text.tokenizer import Ids, Tokenizer
 
 IGNORED = -1
 
@@ -27,7 +28,9 @@ class TextConfig(Config):
     """How texts become rows."""
 
     max_len: int = Field(default=128, ge=8)  # tokens of a sequence, [CLS] and [SEP] included; longer ones are cut
-    layout: Literal["packed", "padded"] = "padded"  # with length grouping little is padded, and no row attends across sequences
+    layout: Literal["packed", "padded"] = (
+        "padded"  # with length grouping little is padded, and no row attends across sequences
+    )
     row: int = Field(default=128, ge=8)  # width of packed rows
 
 
@@ -44,7 +47,9 @@ class SupervisedSource:
     label: npt.NDArray[np.generic] | None = None  # (S,) int64 classes or float32 scores
     tags: Ints | None = None  # (N,) tag of every token, IGNORED where none is asked for
     span: Ints | None = None  # (S, 2) first and last answer token within the sequence, IGNORED where it was cut off
-    characters: list[Ints] = field(default_factory=list)  # S x (n, 2) character range of every token in its own text
+    characters: list[npt.NDArray[Any]] = field(
+        default_factory=list
+    )  # S x (n, 2) character range of every token in its own text
 
     def lengths(self, epoch: int = 0) -> Ints:
         """(S,) tokens of every sample."""
@@ -71,12 +76,17 @@ class SupervisedSource:
 
 
 def encode_examples(
-    examples: Sequence[Example], task: Task, tokenizer: Tokenizer, config: TextConfig, *, labelled: bool = True
+    examples: Sequence[Example],
+    task: Task,
+    tokenizer: Tokenizer,
+    config: TextConfig,
+    *,
+    labelled: bool = True,
 ) -> SupervisedSource:
     """Tokenise a task's examples; ``labelled`` False leaves the targets out (prediction).
 
-    Pairs are cut longest first, so neither text vanishes; an answer's question is never cut before its passage. Errors: a label
-    that the task does not know, a text and limit that leave no room.
+    Pairs are cut longest first, so neither text vanishes; an answer's question is never cut before its passage.
+    Errors: a label that the task does not know, a text and limit that leave no room.
     """
     if not examples:
         raise UserError("there are no examples to encode")
@@ -91,7 +101,7 @@ def encode_examples(
     return _source(tokenizer, config, kept, cuts, label=label)
 
 
-def cut(a: Ints, b: Ints, max_len: int) -> tuple[Ints, Ints]:
+def cut(a: Ids, b: Ids, max_len: int) -> tuple[Ids, Ids]:
     """Cut a text or pair from the right to fit ``max_len`` with its special tokens, always the longer one."""
     room = max_len - (3 if len(b) else 2)
     if len(a) + len(b) <= room:
@@ -103,7 +113,7 @@ def cut(a: Ints, b: Ints, max_len: int) -> tuple[Ints, Ints]:
     return a[:keep], b[: room - keep]
 
 
-def _pieces(examples: Sequence[Example], tokenizer: Tokenizer) -> list[tuple[Ints, Ints]]:
+def _pieces(examples: Sequence[Example], tokenizer: Tokenizer) -> list[tuple[Ids, Ids]]:
     empty = np.empty(0, dtype=np.int32)
     first = tokenizer.encode([example.text for example in examples])
     if all(example.pair is None for example in examples):
@@ -113,11 +123,15 @@ def _pieces(examples: Sequence[Example], tokenizer: Tokenizer) -> list[tuple[Int
 
 
 def _source(
-    tokenizer: Tokenizer, config: TextConfig, kept: Sequence[tuple[Ints, Ints]], truncated: int, **targets: object
+    tokenizer: Tokenizer,
+    config: TextConfig,
+    kept: Sequence[tuple[Ids, Ids]],
+    truncated: int,
+    **targets: object,
 ) -> SupervisedSource:
     """Lay [CLS] a [SEP] or [CLS] a [SEP] b [SEP] end to end (chapter 15.8.4)."""
     cls, sep = np.asarray([tokenizer.cls], dtype=np.int32), np.asarray([tokenizer.sep], dtype=np.int32)
-    parts: list[Ints] = []
+    parts: list[Ids] = []
     lengths, first = np.empty(len(kept), dtype=np.int64), np.empty(len(kept), dtype=np.int64)
     for index, (a, b) in enumerate(kept):
         parts += [cls, a, sep, b, sep] if len(b) else [cls, a, sep]
@@ -130,14 +144,21 @@ def _source(
 
 def _labels(examples: Sequence[Example], task: Task) -> npt.NDArray[np.generic]:
     if task.kind == "regression":
-        return np.asarray([_known(example, isinstance(example.label, float | int)).label for example in examples], dtype=np.float32)
+        return np.asarray(
+            [_known(example, isinstance(example.label, float | int)).label for example in examples],
+            dtype=np.float32,
+        )
     index = {name: number for number, name in enumerate(task.labels)}
-    return np.asarray([index[str(_known(example, example.label in index).label)] for example in examples], dtype=np.int64)
+    return np.asarray(
+        [index[str(_known(example, example.label in index).label)] for example in examples], dtype=np.int64
+    )
 
 
 def _known(example: Example, good: bool) -> Example:
     if not good:
-        raise UserError(f"{example.source}, line {example.line}: the label {example.label!r} is none that this task knows")
+        raise UserError(
+            f"{example.source}, line {example.line}: the label {example.label!r} is none that this task knows"
+        )
     return example
 
 
@@ -154,7 +175,9 @@ def _tagged(
         cuts += len(ids) > room
         ids, word = ids[:room], word[:room]
         head = np.diff(word, prepend=-1) != 0
-        numbers = np.asarray([_tag(example, tag, index) for tag in example.tags] if labelled else [0] * len(example.words))
+        numbers = np.asarray(
+            [_tag(example, tag, index) for tag in example.tags] if labelled else [0] * len(example.words)
+        )
         kept.append((ids, empty))
         tags.append(np.concatenate([[IGNORED], np.where(head, numbers[word], IGNORED), [IGNORED]]))
     return _source(tokenizer, config, kept, cuts, tags=np.concatenate(tags).astype(np.int64))
@@ -182,7 +205,7 @@ def _spans(examples: Sequence[Example], tokenizer: Tokenizer, config: TextConfig
     return _source(tokenizer, config, kept, cuts, span=span, characters=characters)
 
 
-def _token_span(example: Example, ranges: Ints, shift: int) -> tuple[int, int]:
+def _token_span(example: Example, ranges: npt.NDArray[Any], shift: int) -> tuple[int, int]:
     """First and last token that touch the answer's characters, or IGNORED when truncation cut them off."""
     if example.answer is None:
         raise UserError(f"{example.source}, line {example.line}: a question without an answer range")

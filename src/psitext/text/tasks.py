@@ -68,17 +68,11 @@ def load_task(name_or_toml: str) -> Task:
         return TASKS[name_or_toml]
     if name_or_toml.endswith(".toml"):
         path = Path(name_or_toml)
-        return build(
-            Task, {"name": path.stem, "folder": str(path.resolve().parent), **read_toml(path)}, str(path)
-        )
-    raise UserError(
-        f"no task called {name_or_toml!r}{near(name_or_toml, TASKS) or ';'} `psitext tasks` lists all."
-    )
+        return build(Task, {"name": path.stem, "folder": str(path.resolve().parent), **read_toml(path)}, str(path))
+    raise UserError(f"no task called {name_or_toml!r}{near(name_or_toml, TASKS) or ';'} `psitext tasks` lists all.")
 
 
-def load_split(
-    task: Task, split: str, data_dir: Path | None = None, *, limit: int | None = None
-) -> list[Example]:
+def load_split(task: Task, split: str, data_dir: Path | None = None, *, limit: int | None = None) -> list[Example]:
     """The examples of a split; ``read_split`` also tells where they come from."""
     return read_split(task, split, data_dir, limit=limit).examples
 
@@ -101,9 +95,7 @@ def read_split(task: Task, split: str, data_dir: Path | None = None, *, limit: i
         notes.append(f"{limit:,} of {len(found):,} examples, drawn at random")
         found = [found[index] for index in np.sort(order[: max(limit, 0)])]
     files = tuple(dict.fromkeys(file for part in parts for file in part.files))
-    return Split(
-        split, found, files, tuple(dict.fromkeys(notes)), sum(whole.dropped for whole in wholes.values())
-    )
+    return Split(split, found, files, tuple(dict.fromkeys(notes)), sum(whole.dropped for whole in wholes.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,9 +209,7 @@ def _roots(task: Task, data_dir: Path | None) -> list[Path]:
     own = [Path(task.folder)] if task.folder else []
     roots = own + ([named / folder for folder in _GLUE_FOLDERS] if named is not None else [])
     if not roots:
-        raise UserError(
-            f"task {task.name!r} needs its files: name their folder with --data-dir or PSITEXT_DATA"
-        )
+        raise UserError(f"task {task.name!r} needs its files: name their folder with --data-dir or PSITEXT_DATA")
     return roots
 
 
@@ -259,10 +249,6 @@ def _chosen(keys: Sequence[str], carves: Mapping[str, Carve], split: str) -> npt
 
 def _all_or_none(found: Sequence[Example], task: Task) -> None:
     """A split of hidden labels may have them (MRPC's test set), but not some of them."""
-    bare = [
-        example for example in found if example.label is None and not example.tags and example.answer is None
-    ]
+    bare = [example for example in found if example.label is None and not example.tags and example.answer is None]
     if 0 < len(bare) < len(found):
-        raise UserError(
-            f"{bare[0].source} line {bare[0].line} has no label for {task.name}, and other lines have one"
-        )
+        raise UserError(f"{bare[0].source} line {bare[0].line} has no label for {task.name}, and other lines have one")

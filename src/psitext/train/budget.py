@@ -59,12 +59,18 @@ def _steps(config: TrainConfig, source: Source, an_epoch: int, seconds_a_step: f
 
 
 def seconds_a_step(
-    network: nn.Module, optimizer: Optimizer, score: Score, source: Source, config: TrainConfig, accelerator: Accelerator
+    network: nn.Module,
+    optimizer: Optimizer,
+    score: Score,
+    source: Source,
+    config: TrainConfig,
+    accelerator: Accelerator,
 ) -> float:
     """Measure steps on copies of the network and the optimiser; the originals stay untouched. Equal on every rank."""
     from psitext.train.loop import fit  # the loop itself is what is timed
 
-    trial, moments = _copies(network, optimizer)
+    # Copied together, so that the optimiser's groups hold the copied parameters.
+    trial, moments = copy.deepcopy((network, optimizer))
     stamps: list[float] = []
     settings = config.with_budget(steps=WARM_STEPS + TIMED_STEPS).model_copy(
         update={"log_every": 1, "checkpoint_every": 10**9, "evaluate_every": 10**9, "patience": 0}
@@ -85,14 +91,6 @@ def seconds_a_step(
     measured = [sum(gaps) / len(gaps)] if gaps else [0.0]
     broadcast_object_list(measured)
     return measured[0]
-
-
-def _copies(network: nn.Module, optimizer: Optimizer) -> tuple[nn.Module, Optimizer]:
-    """Deep copies that still belong together: the optimiser's groups hold the copied parameters."""
-    memo: dict[int, Any] = {}
-    twin = copy.deepcopy(network, memo)
-    groups = [{**group, "params": [memo[id(p)] for p in group["params"]]} for group in optimizer.param_groups]
-    return twin, type(optimizer)(groups)
 
 
 def _plan(config: TrainConfig, source: Source, epoch: int, ranks: int) -> list[Any]:

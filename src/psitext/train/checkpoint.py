@@ -1,8 +1,9 @@
 """Checkpoints: everything a run needs to go on, in one folder that is whole or not there.
 
-A folder ``step-00000120`` holds ``model.safetensors`` (parameters and buffers by name, shared ones once), ``optimizer.safetensors``
-(moments by parameter name), ``counters.json`` and ``checksums.json``. Sharded tensors are gathered before they are written and
-cut again when they are read, so a run may go on with another number of ranks (then equal to float tolerance, not bit for bit).
+A folder ``step-00000120`` holds ``model.safetensors`` (parameters and buffers by name, shared ones once),
+``optimizer.safetensors`` (moments by parameter name), ``counters.json`` and ``checksums.json``. Sharded tensors are
+gathered before they are written and cut again when they are read, so a run may go on with another number of ranks
+(then equal to float tolerance, not bit for bit).
 """
 
 from __future__ import annotations
@@ -23,7 +24,12 @@ from torch.optim import Optimizer
 from psitext.errors import UserError
 from psitext.files import folder_atomic, sha256, write_atomic
 
-MODEL, OPTIMIZER, COUNTERS, CHECKSUMS = "model.safetensors", "optimizer.safetensors", "counters.json", "checksums.json"
+MODEL, OPTIMIZER, COUNTERS, CHECKSUMS = (
+    "model.safetensors",
+    "optimizer.safetensors",
+    "counters.json",
+    "checksums.json",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +47,9 @@ class Counters:
 
 
 def tensors_of(module: nn.Module) -> dict[str, Tensor]:
-    """Parameters and persistent buffers by name on the CPU, whole, each shared tensor once. Every rank must call this."""
+    """Parameters and persistent buffers by name on the CPU, whole, each shared tensor once. Every rank must call
+    this.
+    """
     buffers = {n: b for n, b in module.named_buffers() if n in module.state_dict()}
     return {name: _whole(value) for name, value in {**dict(module.named_parameters()), **buffers}.items()}
 
@@ -125,12 +133,17 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     try:
         return load_file(path)
     except (SafetensorError, OSError) as error:
-        raise UserError(f"{path} is missing or damaged ({error}); an earlier checkpoint or a fresh copy is needed") from None
+        raise UserError(
+            f"{path} is missing or damaged ({error}); an earlier checkpoint or a fresh copy is needed"
+        ) from None
 
 
 def write_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
     """Write one safetensors file (inside a folder that becomes visible as a whole)."""
-    save_file({name: value.contiguous() for name, value in tensors.items()}, path)
+    try:
+        save_file({name: value.contiguous() for name, value in tensors.items()}, path)
+    except SafetensorError as error:  # how the library reports a full disk
+        raise UserError(f"cannot write {path}: {error}; nothing was changed") from None
 
 
 def _moments(network: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]:
@@ -160,5 +173,3 @@ def _whole(value: Tensor) -> Tensor:
 def _like(value: Tensor, model: Tensor) -> Tensor:
     value = value.to(model.device)
     return distribute_tensor(value, model.device_mesh, model.placements) if isinstance(model, DTensor) else value
-
-

@@ -1,9 +1,9 @@
 """One loop for pre-training and fine-tuning of every family.
 
-A step takes one global batch of the epoch's plan, shares it over ranks and micro-steps, counts what each objective will be divided
-by, and adds up gradients of ``sum / global count``. The plan, the masks and the dropout are functions of (seed, epoch, sample) and
-(seed, step, micro-step, rank), so a run that is killed and goes on from a checkpoint is the run that was never killed, bit for bit.
-accelerate wraps devices, DDP and FSDP2, and nothing else.
+A step takes one global batch of the epoch's plan, shares it over ranks and micro-steps, counts what each objective
+will be divided by, and adds up gradients of ``sum / global count``. The plan, the masks and the dropout are
+functions of (seed, epoch, sample) and (seed, step, micro-step, rank), so a run that is killed and goes on from a
+checkpoint is the run that was never killed, bit for bit. accelerate wraps devices, DDP and FSDP2, and nothing else.
 """
 
 from __future__ import annotations
@@ -67,8 +67,9 @@ def fit(
 ) -> Outcome:
     """Train for ``steps`` steps in all, going on from the newest good checkpoint in ``folder/checkpoints``.
 
-    ``network`` maps a Batch to (prediction, state). It ends with its last weights, or with the best ones where a validation says
-    which they are. Errors: a non-finite loss stops the run, naming step and samples; the checkpoint before it stays.
+    ``network`` maps a Batch to (prediction, state). It ends with its last weights, or with the best ones where a
+    validation says which they are. Errors: a non-finite loss stops the run, naming step and samples; the checkpoint
+    before it stays.
     """
     accelerator = accelerator or Accelerator()
     saved = folder / "checkpoints"
@@ -82,8 +83,15 @@ def fit(
         clock = time.monotonic() - counters.seconds
         window = _Window(score)
         while counters.step < steps and not _gave_up(counters, config):
-            for counters, loss, rate in run.epoch(counters):
-                counters = replace(counters, seconds=time.monotonic() - clock)
+            for after, loss, rate in run.epoch(counters):
+                # An evaluation may have noted a new best since the step before, which the epoch knows nothing of.
+                counters = replace(
+                    after,
+                    seconds=time.monotonic() - clock,
+                    best=counters.best,
+                    best_step=counters.best_step,
+                    stale=counters.stale,
+                )
                 window.add(loss)
                 done = counters.step == steps
                 pausing = done or counters.step % config.checkpoint_every == 0
@@ -157,13 +165,14 @@ class _Run:
                 with autocast(device, config.settled):
                     predicted, state = self.model(batch)
                 shares = {
-                    name: objective.total(predicted, batch, state) / counts[name] for name, objective in self.score.items()
+                    name: objective.total(predicted, batch, state) / counts[name]
+                    for name, objective in self.score.items()
                 }
                 total = torch.stack([self.score[name].weight * share for name, share in shares.items()]).sum()
                 if not torch.isfinite(total):
                     raise UserError(
-                        f"the loss is {float(total)} at step {counters.step + 1} (samples {batch.samples[:4].tolist()} and others); "
-                        "the last checkpoint before it is kept; a lower train.optim.lr or train.precision=fp32 often helps"
+                        f"the loss is {float(total)} at step {counters.step + 1} (samples {batch.samples[:4].tolist()} ...); "
+                        "the checkpoint before it is kept; a lower train.optim.lr or train.precision = fp32 often helps"
                     )
                 # DDP and FSDP average gradients over ranks; the counts are global already, so undo that division.
                 self.accelerator.backward(total * self.accelerator.num_processes)
@@ -200,13 +209,20 @@ class _Window:
     def close(self, accelerator: Accelerator, counters: Counters, rate: float, hooks: Sequence[Hook]) -> float:
         """Average over steps, add up over ranks, tell the hooks; returns the weighted total."""
         local = torch.stack([torch.stack([share[name] for share in self.shares]).mean() for name in self.score])
-        values = accelerator.reduce(local, "sum").tolist()
+        values: list[float] = accelerator.reduce(local, "sum").tolist()
         parts = dict(zip(self.score, values, strict=True))
         total = sum(self.score[name].weight * value for name, value in parts.items())
         self.shares = []
         losses = {f"loss_{name}": value for name, value in parts.items()}
         seconds = round(counters.seconds, 3)
-        event = {"kind": "train", "step": counters.step, "epoch": counters.epoch, "loss": total, **losses, "lr": rate}
+        event = {
+            "kind": "train",
+            "step": counters.step,
+            "epoch": counters.epoch,
+            "loss": total,
+            **losses,
+            "lr": rate,
+        }
         _tell(accelerator, hooks, {**event, "tokens": counters.tokens, "seconds": seconds})
         return total
 

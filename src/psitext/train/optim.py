@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Literal
 
+from pydantic import Field
 from torch import nn
 from torch.optim import AdamW, Optimizer
 
@@ -16,23 +17,29 @@ from psitext.nn.numerics import ADAM_EPS
 class OptimConfig(Config):
     """Settings of AdamW and its schedule."""
 
-    lr: float = 5e-4  # at the peak
-    warmup: float = 0.06  # fraction of all steps
+    lr: float = Field(default=5e-4, gt=0)  # at the peak
+    warmup: float = Field(default=0.06, ge=0, lt=1)  # fraction of all steps
     schedule: Literal["linear", "cosine", "constant"] = "linear"
-    weight_decay: float = 0.01  # decoupled (Loshchilov and Hutter 2019); never on biases and norms
-    beta1: float = 0.9
-    beta2: float = 0.999
-    eps: float = ADAM_EPS
-    clip: float = 1.0  # largest global gradient norm; 0 = never clip
-    head_lr: float = 1.0  # factor on the learning rate of the head, which starts from nothing
+    weight_decay: float = Field(default=0.01, ge=0)  # decoupled (Loshchilov and Hutter 2019); never on biases and norms
+    beta1: float = Field(default=0.9, ge=0, lt=1)
+    beta2: float = Field(default=0.999, ge=0, lt=1)
+    eps: float = Field(default=ADAM_EPS, gt=0)
+    clip: float = Field(default=1.0, ge=0)  # largest global gradient norm; 0 = never clip
+    head_lr: float = Field(default=1.0, gt=0)  # factor on the learning rate of the head, which starts from nothing
 
 
 def adamw(encoder: nn.Module, head: nn.Module, config: OptimConfig) -> Optimizer:
-    """AdamW over the trainable parameters: matrices decay, biases and norms do not, a shared parameter counts as the encoder's."""
+    """AdamW over the trainable parameters: matrices decay, biases and norms do not, a shared parameter counts as
+    the encoder's.
+    """
     own = {id(p) for p in encoder.parameters()}
     groups = [
         *_groups(encoder.parameters(), config.lr, config.weight_decay),
-        *_groups((p for p in head.parameters() if id(p) not in own), config.lr * config.head_lr, config.weight_decay),
+        *_groups(
+            (p for p in head.parameters() if id(p) not in own),
+            config.lr * config.head_lr,
+            config.weight_decay,
+        ),
     ]
     # The fused kernel is several times faster than the loop on a CPU as well as on a GPU.
     return AdamW(groups, betas=(config.beta1, config.beta2), eps=config.eps, fused=True)
@@ -61,4 +68,3 @@ def _groups(parameters: Iterable[nn.Parameter], lr: float, decay: float) -> list
     trained = [p for p in parameters if p.requires_grad]
     split = [(decay, [p for p in trained if p.ndim > 1]), (0.0, [p for p in trained if p.ndim <= 1])]
     return [{"params": ps, "lr": lr, "peak": lr, "weight_decay": rate} for rate, ps in split if ps]
-

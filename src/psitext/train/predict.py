@@ -1,4 +1,5 @@
-"""Running a network over a source without gradients, in the order that is fastest, with answers in the order of the samples.
+"""Running a network over a source without gradients, in the order that is fastest, with answers in the order of the
+samples.
 
 Letters: S samples, B sequences of a batch, L tokens, D width, K classes.
 """
@@ -23,7 +24,12 @@ LONGEST_ANSWER = 30  # tokens; BERT's own limit for SQuAD
 
 
 def run(
-    network: nn.Module, source: Source, read: Read, *, precision: Precision = "fp32", batch_tokens: int = 8_192
+    network: nn.Module,
+    source: Source,
+    read: Read,
+    *,
+    precision: Precision = "fp32",
+    batch_tokens: int = 8_192,
 ) -> list[npt.NDArray[Any]]:
     """One array for every sample, as ``read`` takes it from each batch's prediction and state."""
     answers: list[npt.NDArray[Any] | None] = [None] * len(source.lengths(0))

@@ -16,8 +16,8 @@ BUDGETS = ("steps", "epochs", "minutes", "tokens")
 class TrainConfig(Config):
     """How to train. Exactly one budget and exactly one batch size are set.
 
-    ``evaluate_every`` and ``checkpoint_every`` count steps; 0 means once an epoch. Before a run starts, ``steps`` and both of them are
-    worked out and frozen into its folder, so that a schedule never depends on the clock.
+    ``evaluate_every`` and ``checkpoint_every`` count steps; 0 means once an epoch. Before a run starts, ``steps``
+    and both of them are worked out and frozen into its folder, so that a schedule never depends on the clock.
     """
 
     seed: int = Field(default=0, ge=0)
@@ -29,7 +29,9 @@ class TrainConfig(Config):
     batch_sequences: int | None = Field(default=None, gt=0)
     accumulation: int = Field(default=1, gt=0)  # micro-steps that a rank cuts its share of a batch into
     pool: int = Field(default=1, gt=0)  # length grouping: so many batches are sorted by length together; 1 = none
-    precision: Precision | Literal["auto"] = "auto"  # auto: whichever this machine multiplies faster in, frozen into the run
+    precision: Precision | Literal["auto"] = (
+        "auto"  # auto: whichever this machine multiplies faster in, frozen into the run
+    )
     optim: OptimConfig = OptimConfig()
     freeze: bool = False  # train the head only, on the states of a frozen encoder
     evaluate_every: int = Field(default=0, ge=0)

@@ -77,9 +77,7 @@ def test_known_the_last_line_of_a_run_counts() -> None:
 
 
 def written(path: Path, *rows: bytes | dict[str, Any]) -> Path:
-    path.write_bytes(
-        b"".join(row if isinstance(row, bytes) else json.dumps(row).encode() + b"\n" for row in rows)
-    )
+    path.write_bytes(b"".join(row if isinstance(row, bytes) else json.dumps(row).encode() + b"\n" for row in rows))
     return path
 
 
@@ -147,9 +145,7 @@ def test_known_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch
 def test_known_missing_file_and_bad_numbers(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="there is no result file"):
         read(tmp_path / "none.jsonl")
-    with pytest.raises(
-        UserError, match=r"test sets metrics to .*: the metric f1 is nan, and a result must be"
-    ):
+    with pytest.raises(UserError, match=r"test sets metrics to .*: the metric f1 is nan, and a result must be"):
         line(metrics={"f1": float("nan")})
 
 

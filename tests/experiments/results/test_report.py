@@ -37,9 +37,7 @@ def page(name: str = "a name") -> Report:
         lead=name,
         facts={name: name, "accuracy": 0.91234, "parameters": 4386178},
         parts=[
-            Table(
-                name, [name, "accuracy"], [[name, Cell(0.5, flag=name)], ["ours", Cell(0.9, best=True)]], name
-            ),
+            Table(name, [name, "accuracy"], [[name, Cell(0.5, flag=name)], ["ours", Cell(0.9, best=True)]], name),
             Curves(name, {name: [(0, 1.0), (1, 0.5)]}, x=name, y=name, note=name),
             Comparison(name, [Interval(name, 0.5, 0.4, 0.6)], x=name, note=name),
             Calibration(name, {name: BINS}, note=name),
@@ -112,9 +110,7 @@ def test_law_any_name_stays_text() -> None:
 
 def test_known_order_of_the_page() -> None:
     text = render(replace(page(), parts=[Table("Scores", ["a"], [["b"]])], settings={"seed": 1}))
-    order = [
-        text.index(mark) for mark in ("<h1>", 'class="facts"', "Scores", "Settings", "Versions", "<footer")
-    ]
+    order = [text.index(mark) for mark in ("<h1>", 'class="facts"', "Scores", "Settings", "Versions", "<footer")]
     assert order == sorted(order)
     bare = render(Report(title="only a title"))
     for mark in ("<h2>", "<footer", '<dl class="facts"', "None"):
@@ -138,9 +134,7 @@ def test_known_numbers_line_up_by_column() -> None:
 
 
 def test_known_flags_and_marks() -> None:
-    table = Table(
-        "x", ["m", "s"], [["majority", Cell(0.5, flag="collapsed")], ["ours", Cell(0.9, best=True)]], "", 1
-    )
+    table = Table("x", ["m", "s"], [["majority", Cell(0.5, flag="collapsed")], ["ours", Cell(0.9, best=True)]], "", 1)
     text = render(Report(title="x", parts=[table]))
     assert '<td class="number"><span class="flag">collapsed</span>0.500</td>' in text
     assert '<tr class="best"><td>ours</td><td class="number best">0.900</td></tr>' in text

@@ -45,10 +45,7 @@ class Numbers(Vocabulary):
     fingerprint: str = "0123456789abcdef"
 
     def encode(self, texts: Sequence[str]) -> list[np.ndarray]:
-        return [
-            np.array([int(word) for word in text.split() if word.isdecimal()], dtype=np.int32)
-            for text in texts
-        ]
+        return [np.array([int(word) for word in text.split() if word.isdecimal()], dtype=np.int32) for text in texts]
 
 
 def store_of(lengths: Sequence[Sequence[int]], seed: int = 0) -> Store:

@@ -55,9 +55,7 @@ def test_law_a_store_holds_the_text_and_counts_what_it_drops(
             return
         store = write_store(lines(documents), Numbers(), path, key="k")
         assert contents(store) == [document for document in kept if document]
-        assert store.meta.dropped_sentences == sum(
-            len(a) - len(b) for a, b in zip(documents, kept, strict=True)
-        )
+        assert store.meta.dropped_sentences == sum(len(a) - len(b) for a, b in zip(documents, kept, strict=True))
         assert store.meta.dropped_documents == kept.count([])
         assert store.meta.unknown == flat.count(Numbers().unk)
         assert store.meta.characters == sum(len(line) for line in lines(documents) if line is not None)

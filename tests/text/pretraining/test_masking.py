@@ -111,10 +111,7 @@ def test_law_whole_words_are_hidden_whole(lengths: list[int], seed: int) -> None
     run = 0
     for index in range(1, len(ids)):
         joined = (
-            VOCABULARY.continuation[ids[index]]
-            and able[index]
-            and able[index - 1]
-            and rows[index] == rows[index - 1]
+            VOCABULARY.continuation[ids[index]] and able[index] and able[index - 1] and rows[index] == rows[index - 1]
         )
         run = run + 1 if joined else 0
         if joined and run < LONGEST_WORD:
@@ -144,8 +141,6 @@ def test_known_text_without_spaces_keeps_its_quota() -> None:
 
 def test_known_one_word_is_hidden_and_nothing_but_specials_is_fine() -> None:
     for rule in (PLAIN, WORDS):
-        assert choose(np.array([2, 9, 3]), np.array([3]), np.array([0]), rule, seed=0, epoch=0).tolist() == [
-            1
-        ]
+        assert choose(np.array([2, 9, 3]), np.array([3]), np.array([0]), rule, seed=0, epoch=0).tolist() == [1]
         ids, sizes = np.array([2, 1, 3, 2, 9, 3]), np.array([3, 3])
         assert choose(ids, sizes, np.arange(2), rule, seed=0, epoch=0).tolist() == [4]

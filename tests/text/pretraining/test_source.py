@@ -74,9 +74,7 @@ def test_law_a_sample_is_the_same_in_any_batch(config: PretrainingConfig, epoch:
         where = slice(int(whole.starts[k]), int(whole.starts[k] + whole.lengths[k]))
         assert alone.ids.flatten()[: alone.lengths[0]].tolist() == whole.ids.flatten()[where].tolist()
         mine = whole.owner.flatten()[whole.targets["token_at"]] == k + 1
-        assert (whole.targets["token_at"][mine] - whole.starts[k]).tolist() == alone.targets[
-            "token_at"
-        ].tolist()
+        assert (whole.targets["token_at"][mine] - whole.starts[k]).tolist() == alone.targets["token_at"].tolist()
         assert whole.targets["token_label"][mine].tolist() == alone.targets["token_label"].tolist()
         assert whole.targets["next"][k] == alone.targets["next"][0]
 
@@ -163,9 +161,7 @@ def test_known_packed_rows_waste_little() -> None:
     assert packed.row_use > padded.row_use + 0.05
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"mask": 0}, {"pairs": "nps"}, {"max_len": 4}, {"held_out": 1.0}, {"shrt": 1}]
-)
+@pytest.mark.parametrize("wrong", [{"mask": 0}, {"pairs": "nps"}, {"max_len": 4}, {"held_out": 1.0}, {"shrt": 1}])
 def test_known_wrong_settings_are_named(wrong: dict[str, Any]) -> None:
     with pytest.raises(UserError, match=next(iter(wrong))):
         build(PretrainingConfig, wrong, "recipe.toml")

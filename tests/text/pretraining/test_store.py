@@ -43,9 +43,7 @@ def test_law_the_type_holds_the_vocabulary() -> None:
 def test_known_a_file_cut_short_is_refused(folder: Path, name: str) -> None:
     content = (folder / name).read_bytes()
     (folder / name).write_bytes(content[:-1])
-    with pytest.raises(
-        UserError, match=rf"{name} has {len(content) - 1} bytes instead of {len(content)}; build"
-    ):
+    with pytest.raises(UserError, match=rf"{name} has {len(content) - 1} bytes instead of {len(content)}; build"):
         Store.open(folder)
     (folder / name).unlink()
     with pytest.raises(UserError, match=rf"{name} cannot be read"):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +18,7 @@ from pydantic import Field, field_validator
 
 from psitext.config import Config, build
 from psitext.errors import UserError
-from psitext.files import saying_why
+from psitext.files import append_line
 
 FORMAT = 1  # raised when a field changes its meaning
 
@@ -72,20 +71,12 @@ def now() -> str:
 def append(path: Path, line: ResultLine) -> None:
     """Add one line and wait until it is on the disk; several processes may append to one file.
 
-    When the disk is full the file is cut back to what it was. Errors: a last line without its end, as a crash
-    leaves it (nothing is added behind it), a file that cannot be written.
+    Errors: a last line without its end, as a crash leaves it (nothing is added behind it), a file that cannot be
+    written.
     """
-    data = (json.dumps(line.tree(), ensure_ascii=False, allow_nan=False) + "\n").encode()
-    with saying_why(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a+b", buffering=0) as file:
-            _lock(file.fileno())
-            size = file.seek(0, os.SEEK_END)
-            if size:
-                file.seek(size - 1)
-                if file.read(1) != b"\n":
-                    raise UserError(_cut_short(path, path.read_bytes().count(b"\n") + 1))
-            _write(file.fileno(), data, size)
+    if path.is_file() and (data := path.read_bytes()) and not data.endswith(b"\n"):
+        raise UserError(_cut_short(path, data.count(b"\n") + 1))
+    append_line(path, json.dumps(line.tree(), ensure_ascii=False, allow_nan=False), durable=True)
 
 
 def read(paths: Path | Iterable[Path]) -> list[ResultLine]:
@@ -139,24 +130,3 @@ def _no_constant(name: str) -> None:
 
 def _cut_short(path: Path, number: int) -> str:
     return f"{path} line {number} is cut short, as by a crash; remove it (its run counts as not done)"
-
-
-def _lock(descriptor: int) -> None:
-    """Keep other appending processes out until the file is closed, where the system can."""
-    try:
-        import fcntl
-    except ImportError:  # Windows: one writer at a time is then up to the user
-        return
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-
-
-def _write(descriptor: int, data: bytes, size: int) -> None:
-    """Write all of ``data`` behind ``size`` bytes, or nothing."""
-    try:
-        rest = data
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
-        os.fsync(descriptor)
-    except OSError:
-        os.ftruncate(descriptor, size)
-        raise

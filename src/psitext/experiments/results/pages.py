@@ -11,6 +11,7 @@ from psitext.experiments.results import lines, report, stamp
 from psitext.experiments.results.lines import ResultLine
 from psitext.experiments.runs.folder import RunFolder
 from psitext.files import write_atomic
+from psitext.score.calibration import Bin
 from psitext.score.statistics import summary
 
 if TYPE_CHECKING:
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
 
 HEAD = """# Results
 
-Every number here comes from the result lines under `results/`, one JSON object for each finished run, and this page is written from
-them by `psitext report --results results --out docs/results.md`. Scores are on development sets; with several seeds: mean ± standard
-deviation (number of seeds). A score marked *collapsed* belongs to a model that predicts one thing only.
+Every number here comes from the result lines under `results/`, one JSON object for each finished run, and this
+page is written from them by `psitext report --results results --out docs/results.md`. Scores are on development
+sets; with several seeds: mean ± standard deviation (number of seeds). A score marked *collapsed* belongs to a
+model that predicts one thing only.
 """
 
 
@@ -76,7 +78,10 @@ def measurements(file: Path) -> str:
     names = list(dict.fromkeys(name for line in found for name in line.metrics))
     rows = [[line.run, line.task, *(_number(line.metrics.get(name)) for name in names)] for line in found]
     command = next((str(line.notes["command"]) for line in found if "command" in line.notes), "")
-    title = next((str(line.notes["title"]) for line in found if "title" in line.notes), file.stem.replace("_", " ").capitalize())
+    title = next(
+        (str(line.notes["title"]) for line in found if "title" in line.notes),
+        file.stem.replace("_", " ").capitalize(),
+    )
     made = [f"Made by: `{command}`", ""] if command else []
     return "\n".join([f"## {title}", "", *made, markdown(["", "of", *names], rows), "", _cost(found), ""])
 
@@ -119,10 +124,15 @@ def run_parts(name: str, folder: RunFolder) -> list[Any]:
     if folder.finished:
         result = folder.result()
         if "scores" in result:
-            rows = [[split, metric, value] for split, metrics in result["scores"].items() for metric, value in metrics.items() if metric != "collapsed"]
+            rows = [
+                [split, metric, value]
+                for split, metrics in result["scores"].items()
+                for metric, value in metrics.items()
+                if metric != "collapsed"
+            ]
             parts.append(report.Table(title=f"{name}: scores", columns=["split", "metric", "value"], rows=rows))
         if "calibration" in result:
-            bins = [report.Bin(**entry) for entry in result["calibration"]["bins"]]
+            bins = [Bin(**entry) for entry in result["calibration"]["bins"]]
             parts.append(report.Calibration(title=f"{name}: calibration", tables={"after temperature scaling": bins}))
     return parts
 
@@ -159,4 +169,5 @@ def _cost(found: Sequence[ResultLine]) -> str:
     commits = ", ".join(sorted({line.commit[:10] for line in found}))
     hours = sum(line.seconds for line in found) / 3600
     newest = max(found, key=lambda line: line.finished)
-    return f"{len(found)} result lines, {hours:.1f} hours in all, commits {commits}, torch {newest.versions.get('torch')}, {newest.finished[:10]}."
+    torch = newest.versions.get("torch")
+    return f"{len(found)} result lines, {hours:.1f} hours, commits {commits}, torch {torch}, {newest.finished[:10]}."

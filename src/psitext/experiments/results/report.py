@@ -141,15 +141,11 @@ def _table(table: Table) -> str:
     rows = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in table.rows]
     for place, row in enumerate(rows):
         if len(row) != len(table.columns):
-            raise ValueError(
-                f"row {place} of {table.title!r} has {len(row)} cells for {len(table.columns)} columns"
-            )
+            raise ValueError(f"row {place} of {table.title!r} has {len(row)} cells for {len(table.columns)} columns")
     columns = [[row[place].value for row in rows] for place in range(len(table.columns))]
     numeric = [any(isinstance(value, int | float) for value in column) for column in columns]
     digits = [_digits(column) for column in columns]
-    head = "".join(
-        f"<th{_class(number=n)}>{_text(name)}</th>" for name, n in zip(table.columns, numeric, strict=True)
-    )
+    head = "".join(f"<th{_class(number=n)}>{_text(name)}</th>" for name, n in zip(table.columns, numeric, strict=True))
     lines = []
     for place, row in enumerate(rows):
         cells = "".join(_cell(cell, n, d) for cell, n, d in zip(row, numeric, digits, strict=True))

@@ -65,9 +65,7 @@ def threads() -> int:
 def _git(*arguments: str, cwd: Path) -> str | None:
     """Output of one git command, or None where it fails or git is missing."""
     try:
-        done = subprocess.run(
-            ["git", *arguments], cwd=cwd, capture_output=True, text=True, timeout=10, check=True
-        )
+        done = subprocess.run(["git", *arguments], cwd=cwd, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()

@@ -62,9 +62,7 @@ def table(
     an unknown entry, a wrong count, a label that GLUE does not know, a score that is no finite number.
     """
     if name not in ENTRIES:
-        raise UserError(
-            f"GLUE takes no file for {name!r}{near(name, ENTRIES)}; it takes: {', '.join(ENTRIES)}"
-        )
+        raise UserError(f"GLUE takes no file for {name!r}{near(name, ENTRIES)}; it takes: {', '.join(ENTRIES)}")
     entry = ENTRIES[name]
     if official and len(predictions) != entry.rows:
         raise UserError(

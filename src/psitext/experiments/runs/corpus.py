@@ -1,4 +1,6 @@
-"""The text of a pre-training recipe: named files, hub data sets and the embedded corpus as one stream of sentences, then tokens."""
+"""The text of a pre-training recipe: named files, hub data sets and the embedded corpus as one stream of sentences,
+then tokens.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,11 @@ def paths(part: CorpusConfig, name: str) -> list[Path]:
     if any(sign in name for sign in "*?["):
         found = sorted(start.glob(name)) if not Path(name).is_absolute() else sorted(Path("/").glob(name[1:]))
     if not found or not all(path.is_file() for path in found):
-        raise UserError(f"there is no text file {name!r} in {start.absolute()}" if not Path(name).is_absolute() else f"there is no text file {name}")
+        raise UserError(
+            f"there is no text file {name!r} in {start.absolute()}"
+            if not Path(name).is_absolute()
+            else f"there is no text file {name}"
+        )
     return found
 
 

@@ -1,6 +1,8 @@
-"""A run's folder: ``recipe.json`` (frozen when the run starts), ``metrics.jsonl``, ``checkpoints/``, ``model/``, ``result.json``.
+"""A run's folder: ``recipe.json`` (frozen when the run starts), ``metrics.jsonl``, ``checkpoints/``, ``model/``,
+``result.json``.
 
-It is all that ``psitext resume`` needs. A folder belongs to one recipe; another recipe in the same place is refused, never mixed in.
+It is all that ``psitext resume`` needs. A folder belongs to one recipe; another recipe in the same place is
+refused, never mixed in.
 """
 
 from __future__ import annotations
@@ -12,8 +14,8 @@ from typing import Any
 
 from psitext.config import build
 from psitext.errors import UserError
-from psitext.experiments.runs.recipes import VERBS, Recipe
 from psitext.experiments.results.stamp import commit, threads, versions
+from psitext.experiments.runs.recipes import VERBS, Recipe
 from psitext.files import append_line, write_atomic
 from psitext.train import checkpoint
 from psitext.train.settings import BUDGETS
@@ -54,14 +56,18 @@ class RunFolder:
         write_atomic(self.path / RECIPE, text)
 
     def claim(self, recipe: Recipe) -> Recipe | None:
-        """The frozen recipe when this one may go on here; None when the folder is free; an error when it is another's."""
+        """The frozen recipe when this one may go on here; None when the folder is free; an error when it is
+        another's.
+        """
         found = self.recipe()
         if found is None:
             if self.path.is_dir() and any(self.path.iterdir()):
                 raise UserError(f"{self.path} holds files that are no run's; give --out another folder")
             return None
         if _without_budget(found) != _without_budget(recipe):
-            raise UserError(f"{self.path} holds a run of another recipe; give --out another folder, or `psitext resume {self.path}`")
+            raise UserError(
+                f"{self.path} holds a run of another recipe; give --out another folder, or `psitext resume {self.path}`"
+            )
         return found
 
     def log(self, event: dict[str, Any]) -> None:

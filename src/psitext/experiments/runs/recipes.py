@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from psitext.assemble import EncoderConfig
 from psitext.config import Config, build, merged, read_recipe, with_overrides
@@ -49,6 +49,22 @@ class PretrainRecipe(Config):
     train: TrainConfig = TrainConfig(epochs=1, batch_tokens=8_192)
     init: str | None = None  # go on from this model's weights and tokenizer
 
+    @model_validator(mode="after")
+    def _parts_fit(self) -> Self:
+        if self.head.next_sentence != (self.samples.pairs != "none"):
+            raise ValueError(
+                "head.next_sentence and samples.pairs contradict each other: pairs give labels to a next-sentence head"
+            )
+        if not self.head.next_sentence and self.encoder.pool == "pooled":
+            raise ValueError(
+                "nothing would train the pooler without next sentences; set encoder.pool to 'cls' or 'mean'"
+            )
+        if self.samples.max_len > self.encoder.max_len:
+            raise ValueError(
+                f"samples of {self.samples.max_len} tokens do not fit an encoder of {self.encoder.max_len} positions"
+            )
+        return self
+
 
 class LabelledConfig(Config):
     """Labelled text: a task's own splits, or the user's files."""
@@ -83,7 +99,10 @@ class FinetuneRecipe(Config):
 
 
 Recipe = PretrainRecipe | FinetuneRecipe
-VERBS: dict[str, type[PretrainRecipe] | type[FinetuneRecipe]] = {"pretrain": PretrainRecipe, "finetune": FinetuneRecipe}
+VERBS: dict[str, type[PretrainRecipe] | type[FinetuneRecipe]] = {
+    "pretrain": PretrainRecipe,
+    "finetune": FinetuneRecipe,
+}
 
 
 def resolve_recipe(
@@ -91,7 +110,8 @@ def resolve_recipe(
 ) -> PretrainRecipe | FinetuneRecipe:
     """A recipe by name or path, with what the caller gave laid over it, checked as a whole.
 
-    ``given`` holds nested values (from flags or keyword arguments), laid over the file; ``settings`` (``a.b=c``) come last.
+    ``given`` holds nested values (from flags or keyword arguments), laid over the file; ``settings`` (``a.b=c``)
+    come last.
     """
     tree = read_recipe(name) if name else {}
     if tree.get("verb", verb) != verb:

@@ -11,8 +11,8 @@ from psitext.model import evaluate_network
 from psitext.nn.numerics import Precision, autocast
 from psitext.score.losses import Score
 from psitext.text.batches import Source
-from psitext.text.supervised import SupervisedSource
 from psitext.text.examples import Task
+from psitext.text.supervised import SupervisedSource
 from psitext.train.loop import Validation
 from psitext.train.predict import by_length
 

@@ -77,9 +77,7 @@ class _Written:
     open_read: int = 0  # sentences read of it
 
 
-def store_key(
-    paths: Sequence[Path | str], tokenizer: Tokenizer, *, column: str = "text", unwrap: bool = False
-) -> str:
+def store_key(paths: Sequence[Path | str], tokenizer: Tokenizer, *, column: str = "text", unwrap: bool = False) -> str:
     """Sixteen hexadecimal digits that name a store's inputs.
 
     They are each file's name, size and time of change (of a hub data set, its name), the settings and
@@ -251,9 +249,7 @@ def _append(written: _Written, block: _Block, ids: Sequence[Ids], tokenizer: Tok
     }
 
 
-def _meta(
-    folder: Path, written: _Written, tokenizer: Tokenizer, key: str, sources: Sequence[TextFile]
-) -> StoreMeta:
+def _meta(folder: Path, written: _Written, tokenizer: Tokenizer, key: str, sources: Sequence[TextFile]) -> StoreMeta:
     return StoreMeta(
         format=FORMAT,
         key=key,

@@ -32,7 +32,7 @@ Bools = npt.NDArray[np.bool_]
 Pairs = Literal["nsp", "sop", "none"]
 
 STRETCH = 1 << 18  # sentences decided at a time; bounds the memory
-TRIES = 16  # draws for a B of the right form
+TRIES = 32  # draws for a B of the right form
 FOLLOWS, OTHER, NONE = 0, 1, -1  # labels of ``next``, BERT's convention
 
 
@@ -194,32 +194,37 @@ def _draw(
     The draw is over the sentences of all other documents, by construction: a number below theirs, shifted
     past the own document. It is repeated until ``wanted`` sentences, as many as the true B has, fit the room
     while one more would not (or the document ends): that is how a true B comes about. Failing that in
-    ``TRIES`` draws, the nearest one is taken. Without this, lengths alone would tell the labels apart
-    (docs/pretraining-data.md).
+    ``TRIES`` draws, the best is taken: ``wanted`` sentences fit, or at least one. Without this, lengths
+    alone would tell the labels apart (docs/pretraining-data.md).
     """
     before, offsets = corpus.before, corpus.sentences
     own = before[document + 1] - before[document]
-    first = np.zeros(
-        len(document), dtype=np.int64
-    )  # of the best draw so far, and how many sentences fit there
-    count = np.zeros(len(document), dtype=np.int64)
+    first = np.zeros(len(document), dtype=np.int64)  # of the best draw so far,
+    end = np.zeros(len(document), dtype=np.int64)  # where its document ends,
+    grade = np.full(len(document), -1)  # and how good it is: 0 nothing fits, 1, 2 as above, 3 like a true B
     left = np.arange(len(document))  # those that may still find a better one
     for attempt in range(TRIES):
         place = below(len(corpus) - own[left], rule.seed, "other", rule.epoch, attempt, sentence[left])
         place += np.where(place >= before[document[left]], own[left], 0)
         there, drawn = corpus.locate(place)
-        end = corpus.firsts[there] + before[there + 1] - before[there]
-        fitting = np.searchsorted(offsets, offsets[drawn] + room[left], side="right") - 1
-        fitting = np.minimum(fitting, end) - drawn
-        nearer = np.abs(fitting - wanted[left]) < np.abs(count[left] - wanted[left])
-        better = (fitting > 0) & (nearer | (count[left] == 0)) | (attempt == 0)
-        first[left[better]], count[left[better]] = drawn[better], fitting[better]
-        left = left[fitting != wanted[left]]
+        last = corpus.firsts[there] + before[there + 1] - before[there]
+        behind = drawn + wanted[left]
+        limit = offsets[drawn] + room[left]
+        fits = (behind <= last) & (offsets[np.minimum(behind, last)] <= limit)
+        full = (behind == last) | (offsets[np.minimum(behind + 1, last)] > limit)
+        found = np.where(fits, 2 + full, offsets[drawn + 1] <= limit)
+        better = found > grade[left]
+        at = left[better]
+        first[at], end[at], grade[at] = drawn[better], last[better], found[better]
+        left = left[found < 3]
         if len(left) == 0:
             break
     begin = offsets[first]
-    length = offsets[first + np.clip(count, 1, wanted)] - begin
-    return begin, np.minimum(length, room), int(np.count_nonzero(count == 0))
+    stop = np.minimum(first + wanted, end)
+    few = np.flatnonzero(grade < 2)
+    fitting = np.searchsorted(offsets, begin[few] + room[few], side="right") - 1
+    stop[few] = np.clip(fitting, first[few] + 1, stop[few])
+    return begin, np.minimum(offsets[stop] - begin, room), int(np.count_nonzero(grade == 0))
 
 
 def _windowed(samples: Samples, budget: int) -> Samples:

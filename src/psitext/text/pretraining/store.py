@@ -108,9 +108,7 @@ def _read_meta(folder: Path) -> StoreMeta:
     if not isinstance(tree, dict) or not isinstance(tree.get("format"), int):
         raise UserError(f"{folder} is not a token store: {META} names no format")
     if tree["format"] != FORMAT:
-        raise UserError(
-            f"the token store {folder} has format {tree['format']}, this psitext {FORMAT}; build it again"
-        )
+        raise UserError(f"the token store {folder} has format {tree['format']}, this psitext {FORMAT}; build it again")
     return build(StoreMeta, tree, str(path))
 
 
@@ -125,7 +123,5 @@ def _map(path: Path, dtype: np.dtype[Any], count: int, checksum: str | None = No
     if size != expected:
         raise UserError(f"{path} has {size:,} bytes instead of {expected:,}; build the token store again")
     if not sound:
-        raise UserError(
-            f"{path} is not as it was written (its checksum differs); build the token store again"
-        )
+        raise UserError(f"{path} is not as it was written (its checksum differs); build the token store again")
     return np.asarray(np.memmap(path, dtype=dtype, mode="r", shape=(count,)))

@@ -1,8 +1,9 @@
 """The embedded corpus: stories, reviews, questions and words of two senses, generated from a small grammar.
 
-Every sentence pattern was written for psitext, so the corpus may go wherever psitext goes. Texts are pure functions of a
-seed and their number: ``stories(10)`` are the first ten of ``stories(100)``. All texts of one call are different; tasks cut
-them into train, dev and test by a hash of the text, which keeps the three apart. docs/toy.md shows grammar and samples.
+Every sentence pattern was written for psitext, so the corpus may go wherever psitext goes. A text is a pure
+function of the seed and its number: ``stories(10)`` gives the first ten of ``stories(100)``. All texts of a
+call are different; tasks cut them into train, dev and test by a hash of the text, which keeps the three apart.
+docs/toy.md shows grammar and samples.
 """
 
 from psitext.text.toy.questions import questions

@@ -1,7 +1,7 @@
 """The notation of the embedded corpus, and the dice that read it.
 
-A line is a sentence with choices and slots: ``{A} [walked|ran] to the {colour} boat.`` A choice ``[a|b]`` is made anew
-each time, one of its parts with equal chance; a slot ``{name}`` keeps one value through a whole text.
+A line is a sentence with choices and slots: ``{A} [walked|ran] to the {colour} boat.`` A choice ``[a|b]`` is
+made anew each time, with equal chances for its parts; a slot ``{name}`` keeps its value through a whole text.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Dice:
 
 
 def rolls(purpose: str, seed: int, width: int) -> Iterator[Dice]:
-    """Dice for one text after another, ``width`` numbers each: the same for the n-th text, however many are asked for."""
+    """Dice with ``width`` numbers for one text after another; the n-th are the same however many are taken."""
     first = 0
     columns = np.arange(width)
     while True:
@@ -89,4 +89,4 @@ def expand(line: str, dice: Dice, slots: Mapping[str, str]) -> str:
 def _parts(line: str) -> tuple[str | list[str], ...]:
     """The line cut into fixed text and choices."""
     pieces = re.split(r"\[([^\]]*)\]", line)
-    return tuple(piece.split("|") if odd else piece for piece, odd in zip(pieces, [False, True] * len(pieces)))
+    return tuple(piece.split("|") if at % 2 else piece for at, piece in enumerate(pieces))

@@ -10,6 +10,8 @@ NAMES = WOMEN + MEN
 TOWNS = tuple("Arles Kobe Bergen Lima Turin Accra Porto Quito".split())
 COLOURS = tuple("red blue green yellow white black".split())
 WEATHER = (("rainy", "rain"), ("windy", "wind"), ("snowy", "snow"), ("foggy", "fog"), ("sunny", "sun"))
+# The hero tells the story: A and all its pronouns.
+FIRST_PERSON = {"A": "I", "he": "I", "him": "me", "his": "my", "He": "I", "His": "My", "we": "we", "We": "We"}
 _HER = {"he": "she", "him": "her", "his": "her", "He": "She", "His": "Her"}
 _HIM = {"he": "he", "him": "him", "his": "his", "He": "He", "His": "His"}
 _FAMILY = (("sister", "aunt", "mother", "neighbour"), ("brother", "uncle", "father", "neighbour"))
@@ -18,8 +20,9 @@ _FAMILY = (("sister", "aunt", "mother", "neighbour"), ("brother", "uncle", "fath
 def cast(dice: Dice) -> dict[str, str]:
     """The slots of one story.
 
-    A is its hero with ``he``, ``him``, ``his``. B, of the other sex so that no pronoun is in doubt, has ``she``, ``her``
-    (object), ``hers`` (owner) and is the ``sister`` of A. Then ``town``, ``colour``, and a weather: ``rainy``, ``rain``.
+    A is the hero, with ``he``, ``him`` and ``his``. B is of the other sex, so that no pronoun is in doubt, has
+    ``she``, ``her`` (object) and ``hers`` (owner), and is the ``sister`` of A; ``we`` are both. ``rainy`` and
+    ``rain`` go together.
     """
     woman = dice.chance(0.5)
     hero, friend = (dice.pick(WOMEN), dice.pick(MEN)) if woman else (dice.pick(MEN), dice.pick(WOMEN))
@@ -29,6 +32,8 @@ def cast(dice: Dice) -> dict[str, str]:
         "A": hero,
         **his,
         "B": friend,
+        "we": "they",
+        "We": "They",
         "she": her["he"],
         "her": her["him"],
         "hers": her["his"],

@@ -1,6 +1,6 @@
-"""The plots of the stories. A line is a sentence in the notation of ``grammar``, after the moment that it tells.
+"""The plots of the stories: a line is a moment's number and a sentence in the notation of ``grammar``.
 
-A story takes its lines in the order of their moments, at most one of each; it leaves out none of ``Plot.always``.
+A story tells its moments in order, one line for each; it may leave out any that are not in ``Plot.always``.
 Most plots are in pairs that use one word in two senses: that is what there is to learn from context.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """``senses``: what its ambiguous words mean here; ``things``: one of these fills x (and y) through a story."""
+    """``senses``: what ambiguous words mean here; ``things``: one of these fills x (and y) through a story."""
 
     name: str
     text: str
@@ -26,8 +26,9 @@ def _things(*lines: str) -> tuple[tuple[str, ...], ...]:
 
 
 PLOTS = (
-    Plot("marsh", senses={"crane": "bird"}, things=_things("fish", "frogs", "snails"), text="""
-1 {A} went to the marsh near {town} to [draw|watch] the birds.
+    Plot("marsh", senses={"crane": "bird"},
+         things=_things("fish", "frogs", "snails"), text="""
+1 {A} went to the marsh near {town} to [draw|see] the birds.
 1 On a {rainy} morning {A} [hid|waited] in the reeds of the marsh.
 2 A [white|grey] crane was flying over the water.
 2 A crane came down from the sky on wide wings.
@@ -43,7 +44,8 @@ PLOTS = (
 7 In the evening {A} showed the {colour} book to {B}.
 7 {A} and {B} walked home with wet shoes and a happy heart.
 """),
-    Plot("site", senses={"crane": "machine"}, things=_things("tower", "bridge", "school"), text="""
+    Plot("site", senses={"crane": "machine"},
+         things=_things("tower", "bridge", "school"), text="""
 1 {A} drove a {colour} crane at the building site in {town}.
 1 On a {rainy} morning {A} came to the building site of the new {x}.
 2 The crane driver came early and climbed up to {his} seat.
@@ -59,7 +61,8 @@ PLOTS = (
 7 In the evening the {colour} crane stood still over the {x}.
 7 The driver climbed down from the crane and ate with {B}, tired but proud.
 """),
-    Plot("loan", senses={"bank": "money"}, things=_things("boat", "bakery", "farm", "shop"), text="""
+    Plot("loan", senses={"bank": "money"},
+         things=_things("boat", "bakery", "farm", "shop"), text="""
 1 {A} went to the bank in {town} to borrow money for a {x}.
 1 The bank in {town} opened at nine, and {A} was the first customer.
 2 {He} waited in a long line at the bank with {his} papers.
@@ -75,7 +78,8 @@ PLOTS = (
 7 {A} left the bank and bought the {colour} {x} [the same day|at last].
 7 A year later {he} paid the money back to the bank.
 """),
-    Plot("river", senses={"bank": "river"}, things=_things("trout", "perch", "pike"), text="""
+    Plot("river", senses={"bank": "river"},
+         things=_things("trout", "perch", "pike"), text="""
 1 {A} walked along the river to the green bank near {town}.
 1 On a {rainy} morning {A} and {B} sat on the bank of the river.
 2 The bank was [steep|muddy], and the water was [cold|deep].
@@ -91,7 +95,8 @@ PLOTS = (
 7 In the end they let the fish swim home along the bank.
 7 In the evening they cooked the {x} over a fire on the bank.
 """),
-    Plot("cave", senses={"bat": "animal"}, things=_things("moths", "flies", "beetles"), text="""
+    Plot("cave", senses={"bat": "animal"},
+         things=_things("moths", "flies", "beetles"), text="""
 1 {A} and {B} climbed to a cave above {town} in the evening.
 1 {A} wanted to count the bats in the cave above {town}.
 2 {He} held a {colour} lamp, because the cave was dark.
@@ -107,7 +112,8 @@ PLOTS = (
 7 They went down with the {colour} lamp and slept well.
 7 At home {B} was hanging from a tree like a bat, and {A} laughed.
 """),
-    Plot("match", senses={"bat": "club", "pitcher": "player"}, things=_things("lions", "foxes", "bears"), text="""
+    Plot("match", senses={"bat": "club", "pitcher": "player"},
+         things=_things("lions", "foxes", "bears"), text="""
 1 The {x} of {town} played the last match of the year.
 1 {A} played for the {x} of {town}, and {B} was the pitcher of the other team.
 2 {A} picked up a [heavy|wooden] bat and waited for the ball.
@@ -123,7 +129,8 @@ PLOTS = (
 7 The {x} won the match, and {A} kissed {his} bat.
 7 After the match the pitcher gave {him} {hers} {colour} cap.
 """),
-    Plot("garden", senses={"spring": "season"}, things=_things("roses", "tulips", "lilies"), text="""
+    Plot("garden", senses={"spring": "season"},
+         things=_things("roses", "tulips", "lilies"), text="""
 1 Spring came late to {town} that year.
 1 In spring {A} painted the gate of {his} garden in {town}.
 2 The snow was gone, and the spring sun was warm.
@@ -139,7 +146,8 @@ PLOTS = (
 7 Then summer came, and spring was over.
 7 {A} was sad when the spring ended, but the {x} stayed {colour}.
 """),
-    Plot("clock", senses={"spring": "coil"}, things=_things("clock/clocks", "watch/watches", "lock/locks"), text="""
+    Plot("clock", senses={"spring": "coil"},
+         things=_things("clock/clocks", "watch/watches", "lock/locks"), text="""
 1 {B} brought a broken {x} to the small shop of {A} in {town}.
 1 {A} repaired {y} in a small shop in {town}.
 2 {He} opened the {x} with a small key and looked inside.
@@ -155,7 +163,8 @@ PLOTS = (
 7 {B} was so glad that {she} painted the door of the shop {colour}.
 7 {A} put the {x} into a {colour} box and gave it to {B}.
 """),
-    Plot("kitchen", senses={"pitcher": "jug"}, things=_things("milk", "lemonade", "water"), text="""
+    Plot("kitchen", senses={"pitcher": "jug"},
+         things=_things("milk", "lemonade", "water"), text="""
 1 {A} stood in {his} kitchen in {town} and baked bread.
 1 Guests came to the house of {A} in {town}, and all of them were thirsty.
 2 {He} took a {colour} pitcher from the shelf.
@@ -171,7 +180,8 @@ PLOTS = (
 7 They ate and drank until the evening.
 7 {B} bought {him} a new {colour} pitcher at the market.
 """),
-    Plot("beach", senses={"seal": "animal"}, things=_things("fish", "crabs"), text="""
+    Plot("beach", senses={"seal": "animal"},
+         things=_things("fish", "crabs"), text="""
 1 {A} lived by the sea near {town} and counted the seals.
 1 On a {rainy} morning {A} found a young seal on the beach near {town}.
 2 The seal lay on the sand and looked at {him} with round eyes.
@@ -187,7 +197,8 @@ PLOTS = (
 7 The seal swam away and never looked back.
 7 {A} kept the {colour} blanket, and {B} kept the bucket.
 """),
-    Plot("letter", senses={"seal": "stamp"}, things=_things("king", "queen", "judge"), text="""
+    Plot("letter", senses={"seal": "stamp"},
+         things=_things("king", "queen", "judge"), text="""
 1 {A} wrote a long letter to the {x} in {town}.
 1 The {x} in {town} waited for a letter from {A}.
 2 {He} asked the {x} for [help|peace] and folded the paper.
@@ -203,7 +214,8 @@ PLOTS = (
 7 The {x} sent {B} back with an answer under a new seal.
 7 {A} read the answer twice and [laughed|wept].
 """),
-    Plot("zoo", senses={"trunk": "elephant"}, things=_things("apples", "pears", "carrots"), text="""
+    Plot("zoo", senses={"trunk": "elephant"},
+         things=_things("apples", "pears", "carrots"), text="""
 1 {A} fed the elephant at the zoo in {town}.
 1 On a {rainy} day {A} and {B} visited the elephant at the zoo.
 2 The elephant waved its long trunk.
@@ -219,7 +231,8 @@ PLOTS = (
 7 The elephant put the {colour} hat on its head.
 7 In the evening the animals slept, and {A} closed the gate of the zoo.
 """),
-    Plot("journey", senses={"trunk": "luggage"}, things=_things("train/station", "ship/harbour", "bus/market"), text="""
+    Plot("journey", senses={"trunk": "luggage"},
+         things=_things("train/station", "ship/harbour", "bus/market"), text="""
 1 {A} packed a {colour} trunk for a long journey to {town}.
 1 {A} wanted to leave {town} with one heavy trunk.
 2 {He} put [books|letters] and shoes into the trunk.
@@ -235,7 +248,8 @@ PLOTS = (
 7 The {x} left, and {B} waved until it was gone.
 7 At last {he} sat in the {x} with the trunk under {his} feet.
 """),
-    Plot("barn", senses={"mouse": "animal"}, things=_things("cheese", "corn", "bread"), text="""
+    Plot("barn", senses={"mouse": "animal"},
+         things=_things("cheese", "corn", "bread"), text="""
 1 A [small|grey] mouse lived in the barn of {A} near {town}.
 1 {A} heard a mouse in {his} barn near {town} at night.
 2 The mouse ate the {x} and slept in the hay.
@@ -251,7 +265,8 @@ PLOTS = (
 7 In the end the cat and the mouse shared the {x}.
 7 {A} carried the mouse to the field in the {colour} cup.
 """),
-    Plot("office", senses={"mouse": "device"}, things=_things("letter", "report", "poem"), text="""
+    Plot("office", senses={"mouse": "device"},
+         things=_things("letter", "report", "poem"), text="""
 1 {A} sat at the computer in the office in {town} and wrote a {x}.
 1 The office in {town} had a new computer, and {A} wrote a {x} on it.
 2 {He} moved the mouse, but the screen stayed dark.
@@ -267,7 +282,8 @@ PLOTS = (
 7 {A} printed the {x} on {colour} paper.
 7 {He} sent the {x} and closed the office.
 """),
-    Plot("hill", senses={"spring": "water"}, things=_things("goats", "sheep", "dogs"), text="""
+    Plot("hill", senses={"spring": "water"},
+         things=_things("goats", "sheep", "dogs"), text="""
 1 {A} and {B} climbed the hill above {town} with their {x}.
 1 {A} lived on a dry hill above {town} with [two|three] {x}.
 2 The day was hot, and the {x} were thirsty.
@@ -285,19 +301,22 @@ PLOTS = (
 """),
 )  # fmt: skip
 
-# An evening out. A line marked = is replaced by what A thinks, in the words of the reviews; + and - need that to be good or bad.
-EVENING = Plot("evening", always=(1, 3, 7), things=_things("film/cinema", "play/theatre", "show/hall"), text="""
-1 {A} and {B} went to the {y} in {town} to see a new {x}.
+# A line = is what A thinks, in the words of the reviews; lines of + or - need that to be good or bad.
+EVENING = Plot("evening", always=(1, 3, 7),
+               things=_things("film/cinema", "play/theatre", "show/hall"), text="""
+1 {B} and {A} went to the {y} in {town} to see a new {x}.
 1 On a {rainy} evening {A} took {his} {sister} {B} to the {y} in {town}.
-2 The {y} was full, and the seats were {colour}.
+2 The {y} was [full|half empty], and the seats were {colour}.
+2 {They} promised a {r} {x}.
 2 The {x} began at nine.
 3 =
 4+ {A} clapped until {his} hands were red.
 4+ {He} laughed and wept and forgot the time.
 4- {A} fell asleep before the end.
 4- {He} looked at {his} watch and wanted to go home.
-5 {B} asked {him} about the {x}.
-5 {A} and {B} walked home through the {rain}.
+5 {B} asked {him} about this {x}.
+5 {We} walked home through the {rain}.
+5 The [man|woman] beside {him} called it {r}.
 6 =
 7+ {A} bought a ticket for the next evening.
 7+ {He} told all {his} friends to see the {x}.
@@ -308,7 +327,7 @@ EVENING = Plot("evening", always=(1, 3, 7), things=_things("film/cinema", "play/
 # Lines that fit into any story, after its first.
 ANYWHERE = (
     "It was {rainy} in {town} that day.",
-    "All day they looked at the {rain}.",
+    "All day {we} looked at the {rain}.",
     "{A} was [hungry|tired], but {he} said nothing.",
     "{B} said nothing and smiled.",
     "{B} laughed, and then {he} laughed too.",

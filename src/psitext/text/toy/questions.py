@@ -1,9 +1,8 @@
-"""Questions on a passage in which several people have, do and are things: who it is about decides which answer is right."""
+"""Questions on a passage about several people: the answer is what is told of the right one."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from psitext.text.examples import Example
@@ -17,8 +16,15 @@ PLACES = tuple("marsh garden barn cave market station harbour kitchen school zoo
 DRINKS = tuple("milk lemonade water coffee tea".split())
 # Nobody shares a value with anybody else in a passage, so every question has one answer.
 _VALUES = {
-    "A": NAMES, "town": TOWNS, "job": JOBS, "thing": THINGS, "colour": COLOURS, "animal": ANIMALS, "place": PLACES, "drink": DRINKS
-}  # fmt: skip
+    "A": NAMES,
+    "town": TOWNS,
+    "job": JOBS,
+    "thing": THINGS,
+    "colour": COLOURS,
+    "animal": ANIMALS,
+    "place": PLACES,
+    "drink": DRINKS,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,25 +38,45 @@ class Fact:
 FACTS = (
     Fact(
         ("{A} lived in {town}.", "The house of {A} was in {town}.", "In {town} lived {A}."),
-        (("Where did {A} live?", "town"), ("Who lived in {town}?", "A"), ("In which town was the house of {A}?", "town")),
+        (
+            ("Where did {A} live?", "town"),
+            ("Who lived in {town}?", "A"),
+            ("In which town was the house of {A}?", "town"),
+        ),
     ),
     Fact(
         ("{A} was a {job}.", "{A} worked as a {job}.", "The {job} was called {A}."),
         (("What was {A}?", "job"), ("Who was the {job}?", "A"), ("Who worked as a {job}?", "A")),
     ),
     Fact(
-        ("{A} had a {colour} {thing}.", "The {colour} {thing} was {A}'s.", "{A} bought the {colour} {thing}."),
-        (("What did {A} have?", "thing"), ("Who had the {colour} {thing}?", "A"), ("What colour was the {thing}?", "colour")),
+        (
+            "{A} had a {colour} {thing}.",
+            "The {colour} {thing} was {A}'s.",
+            "{A} bought the {colour} {thing}.",
+        ),
+        (
+            ("What did {A} have?", "thing"),
+            ("Who had the {colour} {thing}?", "A"),
+            ("What colour was the {thing}?", "colour"),
+        ),
     ),
     Fact(
-        ("{A} knew [the|a young] {animal} in the {place}.", "In the {place} the {animal} knew {A}.", "The {animal} in the {place} knew {A}."),
-        (("Where was the {animal}?", "place"), ("Which animal knew {A}?", "animal"), ("Who knew the {animal}?", "A")),
+        (
+            "{A} knew [the|a young] {animal} in the {place}.",
+            "In the {place} the {animal} knew {A}.",
+            "The {animal} in the {place} knew {A}.",
+        ),
+        (
+            ("Where was the {animal}?", "place"),
+            ("Which animal knew {A}?", "animal"),
+            ("Who knew the {animal}?", "A"),
+        ),
     ),
     Fact(
         ("{A} drank {drink}.", "{A} asked for {drink}.", "The {drink} was for {A}."),
         (("What did {A} drink?", "drink"), ("Who drank {drink}?", "A")),
     ),
-)  # fmt: skip
+)
 
 
 def questions(count: int, seed: int = 0) -> list[Example]:
@@ -69,18 +95,13 @@ def _question(dice: Dice) -> Example:
     told = dice.sample(known, 4 + dice.below(3))
     fact, person = told[0]
     wording, slot = dice.pick(fact.asked)
-    passage, answer, at = [], (0, 0), dice.below(len(told))
+    at = dice.below(len(told))
+    passage, answer = "", (0, 0)
     for tale, whom in [*told[1 : at + 1], told[0], *told[at + 1 :]]:
-        sentence, place = _tell(dice, tale, whom, slot)
-        start = sum(len(before) + 1 for before in passage)
+        sentence = expand(dice.pick(tale.told), dice, whom)
         if tale is fact and whom is person:
-            answer = (start + place[0], start + place[1])
-        passage.append(sentence)
-    return Example(expand(wording, dice, person), " ".join(passage), answer=answer)
-
-
-def _tell(dice: Dice, fact: Fact, person: Mapping[str, str], slot: str) -> tuple[str, tuple[int, int]]:
-    """A sentence that tells the fact, and where the value of the slot stands in it ((0, 0) if nowhere)."""
-    sentence = expand(dice.pick(fact.told), dice, person)
-    found = re.search(rf"\b{person[slot]}\b", sentence)
-    return sentence, found.span() if found else (0, 0)
+            found = re.search(rf"\b{person[slot]}\b", sentence)
+            assert found, f"{sentence!r} does not tell the {slot} that is asked for"
+            answer = (len(passage) + found.start(), len(passage) + found.end())
+        passage += sentence + " "
+    return Example(expand(wording, dice, person), passage.rstrip(), answer=answer)

@@ -1,22 +1,22 @@
-"""Reviews whose label is what the writer thinks, said plainly, by negation, by contrast, against others or in time.
+"""Reviews: the label is what the writer thinks in the end, said plainly, by denial, by contrast, against others.
 
-The label follows from the text by reading it. Counting words is of little help: apart from the plain sentences, every
-frame uses good and bad words equally often for both labels, and who says or denies them decides.
+The text alone decides the label, but counting its words does not: plain sentences and denials are equally
+frequent and their words alike, and everywhere else good words stand beside bad ones.
 """
 
 from __future__ import annotations
 
 from psitext.text.examples import Example
 from psitext.text.toy.grammar import Dice, distinct, expand
-from psitext.text.toy.people import TOWNS, WEATHER
+from psitext.text.toy.people import FIRST_PERSON, TOWNS, WEATHER
 
 GOOD = tuple("gripping funny tender clever warm lovely fresh moving brilliant charming splendid wise".split())
 BAD = tuple("dull boring clumsy stupid cold flat silly noisy lifeless weak dreary stale".split())
 LABELS = ("negative", "positive")
-OTHERS = ("the critics", "my friends", "the papers", "my neighbours", "most people")
+OTHERS = ("the critics", "{his} friends", "the papers", "{his} neighbours", "most people")
 WORKS = ("film", "play", "show")
 
-# p and q are words of the label, n and m of the other label; I is the writer, {they} and {them} somebody else.
+# p and q are words of the label, n and m of the other label; {they} and {them} are somebody else.
 FRAMES: dict[str, tuple[str, ...]] = {
     "plain": (
         "It was [|very |really |quite ]{p}.",
@@ -81,7 +81,7 @@ _BEFORE = (
     "We saw it on a {rainy} evening in {town}.",
     "The hall was [full|half empty].",
     "{They} wrote about this {x}.",
-    "I went to see the {x} with my [sister|brother|mother].",
+    "I took my [sister|brother|mother] to see the {x}.",
     "{They} promised a {r} {x}.",
 )
 _AFTER = (
@@ -89,7 +89,7 @@ _AFTER = (
     "My [sister|brother|mother] found it {r}.",
     "{They} called the book {r}.",
     "We walked home through the {rain}.",
-    "Then we drank [coffee|tea] and went to sleep.",
+    "Then we drank [coffee|tea] at home.",
 )
 
 
@@ -101,8 +101,15 @@ def reviews(count: int, seed: int = 0) -> list[Example]:
     return list(distinct(_review, lambda review: review.text, "reviews", seed, 32, count))
 
 
+def speakers(dice: Dice, slots: dict[str, str], others: str) -> dict[str, str]:
+    """The slots of an opinion: I (the hero A), me, the others as they, them, They, and r, a word of no consequence."""
+    they = others.format_map(slots)
+    r = dice.pick(GOOD if dice.chance(0.5) else BAD)
+    return {"I": slots["A"], "me": slots["him"], "they": they, "them": they, "They": they[0].upper() + they[1:], "r": r}
+
+
 def verdict(dice: Dice, good: bool, slots: dict[str, str]) -> str:
-    """One sentence in which the person of ``slots`` (I, me, they, them, They, x) thinks well or ill of it."""
+    """One sentence in which the I of ``speakers`` thinks well or ill of the x."""
     right, wrong = (GOOD, BAD) if good else (BAD, GOOD)
     p, q = dice.sample(right, 2)
     n, m = dice.sample(wrong, 2)
@@ -113,20 +120,9 @@ def verdict(dice: Dice, good: bool, slots: dict[str, str]) -> str:
 
 def _review(dice: Dice) -> Example:
     good = dice.chance(0.5)
-    others = dice.pick(OTHERS)
     rainy, rain = dice.pick(WEATHER)
-    slots = {
-        "I": "I",
-        "me": "me",
-        "they": others,
-        "them": others,
-        "They": others[0].upper() + others[1:],
-        "x": dice.pick(WORKS),
-        "town": dice.pick(TOWNS),
-        "rainy": rainy,
-        "rain": rain,
-        "r": dice.pick(GOOD if dice.chance(0.5) else BAD),  # what somebody else thinks tells nothing
-    }
+    slots = {**FIRST_PERSON, "x": dice.pick(WORKS), "town": dice.pick(TOWNS), "rainy": rainy, "rain": rain}
+    slots |= speakers(dice, slots, dice.pick(OTHERS))
     before = [expand(dice.pick(_BEFORE), dice, slots)] if dice.chance(0.4) else []
     middle = verdict(dice, good, slots)
     after = [expand(dice.pick(_AFTER), dice, slots)] if dice.chance(0.3) else []

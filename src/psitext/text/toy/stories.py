@@ -1,7 +1,7 @@
 """Stories: short documents with a hero, a friend, a town, things and a plot.
 
-What is hidden or comes next can be learnt: names, pronouns, colours and things stay the same through a story, its moments
-follow one another, words go with their plots, and what somebody thinks of a film decides whether they clap or fall asleep.
+What is hidden or comes next can be learnt: names, pronouns, colours and things stay the same through a story,
+words go with their plots, moments follow one another, and who likes a film claps and does not fall asleep.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from functools import cache
 
 from psitext.text.examples import Example
 from psitext.text.toy.grammar import Dice, distinct, expand
-from psitext.text.toy.people import cast
+from psitext.text.toy.people import FIRST_PERSON, cast
 from psitext.text.toy.plots import ANYWHERE, EVENING, PLOTS, Plot
-from psitext.text.toy.reviews import verdict
+from psitext.text.toy.reviews import OTHERS, speakers, verdict
 
 _EVENINGS = 0.25  # the share of stories with an opinion in them, which is what the reviews are about
 _WIDTH = 72  # random numbers that a story takes at most
@@ -48,6 +48,9 @@ def tell(dice: Dice) -> Story:
     plot = EVENING if dice.chance(_EVENINGS) else dice.pick(PLOTS)
     slots |= zip("xy", dice.pick(plot.things), strict=False)
     good = dice.chance(0.5)
+    if plot is EVENING:
+        slots |= FIRST_PERSON if dice.chance(0.5) else {}
+        slots |= speakers(dice, slots, dice.pick(("{B}", *OTHERS)))
     moments = _moments(plot.text)
     free = [moment for moment in moments if moment not in plot.always]
     fewest = 4 - len(plot.always)
@@ -55,16 +58,10 @@ def tell(dice: Dice) -> Story:
     sentences = []
     for moment in sorted({*plot.always, *told}):
         line = dice.pick([text for sign, text in moments[moment] if sign in ("", "+" if good else "-")])
-        sentences.append(_opinion(dice, good, slots) if line == "=" else expand(line, dice, slots))
+        sentences.append(verdict(dice, good, slots) if line == "=" else expand(line, dice, slots))
     if dice.chance(0.2):
         sentences.insert(1 + dice.below(len(sentences) - 1), expand(dice.pick(ANYWHERE), dice, slots))
     return Story(plot, sentences)
-
-
-def _opinion(dice: Dice, good: bool, slots: dict[str, str]) -> str:
-    """What the hero thinks, the friend being the one who may think otherwise."""
-    hero, friend = slots["A"], slots["B"]
-    return verdict(dice, good, {**slots, "I": hero, "me": slots["him"], "they": friend, "them": friend, "They": friend})
 
 
 def _pair(dice: Dice) -> Example:
