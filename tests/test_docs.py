@@ -60,5 +60,5 @@ def test_law_every_dependency_is_pinned() -> None:
 
 
 def bare(requirement: str) -> str:
-    """``torch>=2.9`` -> ``torch``; case, dots and underscores count as a registry counts them."""
+    """``torch>=2.9`` -> ``torch``; case, dots and underscores count as pip counts them."""
     return re.sub(r"[-_.]+", "-", re.split(r"[<>=!~\[ ]", requirement)[0]).lower()

@@ -20,6 +20,8 @@ from psitext.errors import UserError, near
 
 Tree = dict[str, Any]
 RECIPES = Path(__file__).parent / "recipes"
+# Keys of which a table holds one: a budget of steps laid over a recipe takes the place of its epochs.
+ALTERNATIVES = (frozenset({"steps", "epochs", "minutes", "tokens"}), frozenset({"batch_tokens", "batch_sequences"}))
 RUNS = ("base", "smoke")  # the folders of it that hold recipes of runs
 
 
@@ -92,8 +94,9 @@ def read_recipe(name: str) -> Tree:
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> Tree:
-    """``base`` with the leaves of ``over`` laid on it; neither is changed."""
-    result: Tree = dict(base)
+    """``base`` with the leaves of ``over`` laid on it; neither is changed. One alternative takes the place of another."""
+    replaced = {key for group in ALTERNATIVES if group & over.keys() for key in group}
+    result: Tree = {key: value for key, value in base.items() if key not in replaced}
     for key, value in over.items():
         below = result.get(key)
         both = isinstance(value, Mapping) and isinstance(below, Mapping)

@@ -22,6 +22,8 @@ def pretrain(
     more: Annotated[
         list[str] | None, typer.Argument(metavar="[FILES]", help="More text files: --data books/*.txt works.")
     ] = None,
+    text: Text = None,
+    data_dir: DataDir = None,
     out: Out = None,
     minutes: Annotated[
         float | None,
@@ -40,8 +42,9 @@ def pretrain(
     files = [*(data or []), *(more or [])]
     with shown("pretrain") as hook:
         result = run.pretrain(
-            config, data=files, out=out, minutes=minutes, seed=seed, settings=settings or [], hooks=[hook]
-        )
+            config, data=files, text=text, data_dir=data_dir, out=out, minutes=minutes, seed=seed,
+            settings=settings or [], hooks=[hook],
+        )  # fmt: skip
     typer.echo(f"model: {result.folder / 'model'}")
     typer.echo(f"next: psitext finetune --task sst2 --init {result.folder}")
 

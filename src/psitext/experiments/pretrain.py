@@ -10,7 +10,7 @@ from pathlib import Path
 from psitext.assemble import build_encoder, build_pretraining_head
 from psitext.config import recipe_hash
 from psitext.experiments.runs import corpus
-from psitext.experiments.runs.folder import RunFolder
+from psitext.experiments.runs.folder import TOKENIZER, TOKENS, RunFolder
 from psitext.experiments.runs.recipes import PretrainRecipe, TokenizerConfig
 from psitext.experiments.runs.training import Stopped, train
 from psitext.experiments.runs.validation import pretraining_losses
@@ -34,7 +34,7 @@ def pretrain_run(recipe: PretrainRecipe, out: Path, hooks: Sequence[Hook] = ()) 
     recipe = frozen if isinstance(frozen, PretrainRecipe) else recipe
     tokenizer = _tokenizer(recipe, folder)
     train_source, held_out = split(
-        corpus.store(recipe.corpus, tokenizer, out / "tokens"),
+        corpus.store(recipe.corpus, tokenizer, out / TOKENS),
         tokenizer,
         recipe.samples,
         seed=recipe.train.seed,
@@ -77,7 +77,7 @@ def _network(recipe: PretrainRecipe) -> Network:
 
 def _tokenizer(recipe: PretrainRecipe, folder: RunFolder) -> Tokenizer:
     """The run's own tokenizer, made once; a resumed run reads the one it started with."""
-    path = folder.path / "tokenizer.json"
+    path = folder.path / TOKENIZER
     if path.exists():
         return Tokenizer.load(path)
     if recipe.init:

@@ -21,6 +21,7 @@ from psitext.train import checkpoint
 from psitext.train.settings import BUDGETS
 
 RECIPE, METRICS, RESULT = "recipe.json", "metrics.jsonl", "result.json"
+TOKENIZER, TOKENS = "tokenizer.json", "tokens"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class RunFolder:
         """
         found = self.recipe()
         if found is None:
-            if self.path.is_dir() and any(self.path.iterdir()):
+            if self.path.is_dir() and any(not _prepared(file.name) for file in self.path.iterdir()):
                 raise UserError(f"{self.path} holds files that are no run's; give --out another folder")
             return None
         if _without_budget(found) != _without_budget(recipe):
@@ -107,6 +108,11 @@ class RunFolder:
         except (OSError, ValueError):
             raise UserError(f"{self.path} holds no finished run") from None
         return found
+
+
+def _prepared(name: str) -> bool:
+    """What a run makes before it freezes its recipe, and what a kill may leave of it."""
+    return name in (TOKENIZER, TOKENS) or name.endswith((".part", ".old"))
 
 
 def _without_budget(recipe: Recipe) -> dict[str, Any]:

@@ -116,17 +116,6 @@ def resolve_recipe(
     tree = read_recipe(name) if name else {}
     if tree.get("verb", verb) != verb:
         raise UserError(f"{name} is a recipe to {tree['verb']}, not to {verb}")
-    tree = _without_other_budgets(tree, given or {})
     tree = with_overrides(merged(tree, given or {}), settings)
     tree = {"name": Path(name).stem if name else verb, "verb": verb, **tree}
     return build(VERBS[verb], tree, name or f"psitext {verb}")
-
-
-def _without_other_budgets(tree: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """A budget from the command line takes the place of the file's, whichever that is."""
-    budgets = {"steps", "epochs", "minutes", "tokens"}
-    train = dict(tree.get("train", {}))
-    if budgets & set(given.get("train", {})):
-        train = {key: value for key, value in train.items() if key not in budgets}
-        return {**tree, "train": train}
-    return tree

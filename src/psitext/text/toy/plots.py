@@ -302,7 +302,7 @@ PLOTS = (
 )  # fmt: skip
 
 # A line = is what A thinks, in the words of the reviews; lines of + or - need that to be good or bad.
-EVENING = Plot("evening", always=(1, 3, 7),
+EVENING = Plot("evening", always=(1, 3, 4, 6, 7),
                things=_things("film/cinema", "play/theatre", "show/hall"), text="""
 1 {B} and {A} went to the {y} in {town} to see a new {x}.
 1 On a {rainy} evening {A} took {his} {sister} {B} to the {y} in {town}.
@@ -312,16 +312,20 @@ EVENING = Plot("evening", always=(1, 3, 7),
 3 =
 4+ {A} clapped until {his} hands were red.
 4+ {He} laughed and wept and forgot the time.
+4+ {He} was so happy that {he} kissed {B}.
 4- {A} fell asleep before the end.
 4- {He} looked at {his} watch and wanted to go home.
+4- {He} was so angry that {he} left early.
 5 {B} asked {him} about this {x}.
 5 {We} walked home through the {rain}.
 5 The [man|woman] beside {him} called it {r}.
 6 =
 7+ {A} bought a ticket for the next evening.
 7+ {He} told all {his} friends to see the {x}.
+7+ {He} was happy all the way home.
 7- {A} wanted {his} money back.
 7- {He} told all {his} friends to stay at home.
+7- {He} was angry all the way home.
 """)  # fmt: skip
 
 # Lines that fit into any story, after its first.

@@ -76,7 +76,8 @@ FRAMES: dict[str, tuple[str, ...]] = {
         "The {x} was {p}, unlike the book, which was {n}.",
     ),
 }
-_KINDS = tuple(FRAMES)
+# Plain words are most frequent, as in life, and show what the words mean; seven in twelve reviews are not plain.
+_KINDS = ("plain",) * 5 + ("negation",) * 2 + ("contrast", "others", "others", "time", "book")
 _BEFORE = (
     "We saw it on a {rainy} evening in {town}.",
     "The hall was [full|half empty].",

@@ -16,7 +16,7 @@ from psitext.text.toy.people import FIRST_PERSON, cast
 from psitext.text.toy.plots import ANYWHERE, EVENING, PLOTS, Plot
 from psitext.text.toy.reviews import OTHERS, speakers, verdict
 
-_EVENINGS = 0.25  # the share of stories with an opinion in them, which is what the reviews are about
+_EVENINGS = 0.4  # the share of stories with an opinion in them, which is what the reviews are about
 _WIDTH = 72  # random numbers that a story takes at most
 
 
@@ -53,7 +53,7 @@ def tell(dice: Dice) -> Story:
         slots |= speakers(dice, slots, dice.pick(("{B}", *OTHERS)))
     moments = _moments(plot.text)
     free = [moment for moment in moments if moment not in plot.always]
-    fewest = 4 - len(plot.always)
+    fewest = max(4 - len(plot.always), 0)
     told = dice.sample(free, fewest + dice.below(len(free) + 1 - fewest))
     sentences = []
     for moment in sorted({*plot.always, *told}):
