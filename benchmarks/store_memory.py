@@ -5,7 +5,7 @@
 
 Every size is built by a process of its own, whose largest resident memory the system reports. The text is
 made by a keyed generator: words of Zipf's frequencies, sentences of about 20 words, documents of about 20
-sentences. One line per size is appended to results/store_memory.jsonl.
+sentences. One result line per size is appended to results/store_memory.jsonl.
 """
 
 from __future__ import annotations
@@ -13,18 +13,17 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import resource
 import subprocess
 import sys
 import tempfile
 import time
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 
-from psitext.files import append_line
+from psitext.experiments.results import lines, stamp
+from psitext.experiments.results.lines import ResultLine
 from psitext.randomness import generator
 from psitext.text.pretraining.building import build_store
 from psitext.text.tokenizer import Tokenizer, train
@@ -49,11 +48,11 @@ def main() -> None:
     for size in given.sizes:
         with tempfile.TemporaryDirectory(dir=given.scratch) as folder:
             line = measure(size, Path(folder))
-        append_line(given.results, json.dumps(line))
-        print(json.dumps(line), flush=True)
+        lines.append(given.results, line)
+        print(json.dumps(line.metrics), flush=True)
 
 
-def measure(size: int, folder: Path) -> dict[str, object]:
+def measure(size: int, folder: Path) -> ResultLine:
     """The result line of one size."""
     write_text(folder / "text.txt", size * MB)
     with (folder / "text.txt").open(encoding="utf-8") as file:
@@ -64,15 +63,21 @@ def measure(size: int, folder: Path) -> dict[str, object]:
     done = subprocess.run([*command, *map(str, paths)], capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(done.stderr)
-    return {
-        "benchmark": "store_memory",
-        "text_mb": size,
-        **json.loads(done.stdout),
-        "threads": os.cpu_count(),
-        "machine": platform.machine(),
-        "versions": {name: version(name) for name in ("numpy", "tokenizers")} | {"python": platform.python_version()},
-        "date": time.strftime("%Y-%m-%d"),
-    }
+    metrics = {"text_mb": float(size), **json.loads(done.stdout)}
+    return ResultLine(
+        run="token store",
+        task=f"{size} MB",
+        split="generated text",
+        metrics={name: float(value) for name, value in metrics.items()},
+        recipe="store-memory",
+        seed=0,
+        seconds=metrics["seconds"],
+        threads=os.cpu_count() or 1,
+        commit=stamp.commit(),
+        versions=stamp.versions(),
+        finished=lines.now(),
+        notes={"title": "Memory and time of a token store", "command": "python benchmarks/store_memory.py"},
+    )
 
 
 def build(text: Path, tokenizer: Path, store: Path) -> dict[str, object]:

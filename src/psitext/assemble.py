@@ -68,7 +68,7 @@ def build_pretraining_head(encoder: Bert, config: PretrainingConfig, seed: int =
     """Fresh pre-training heads; a tied decoder shares the encoder's token embedding."""
     if config.next_sentence and encoder.config.pool == "mean":
         raise UserError(
-            "next-sentence prediction reads [CLS]; set encoder.pool to 'pooled' or 'cls', or head.next_sentence to false"
+            "next-sentence prediction reads [CLS]; set encoder.pool to 'pooled' or 'cls', or samples.pairs to 'none'"
         )
     return _seeded(lambda: PretrainingHead(encoder, config), seed + 1)
 

@@ -94,7 +94,7 @@ def read_recipe(name: str) -> Tree:
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> Tree:
-    """``base`` with the leaves of ``over`` laid on it; neither is changed. One alternative takes the place of another."""
+    """``base`` with the leaves of ``over`` laid on it; neither is changed. An alternative replaces the others."""
     replaced = {key for group in ALTERNATIVES if group & over.keys() for key in group}
     result: Tree = {key: value for key, value in base.items() if key not in replaced}
     for key, value in over.items():

@@ -30,9 +30,7 @@ def score_table(results: Sequence[Scores]) -> None:
     for split in results[0]:
         count = sum(bool(result[split].get("collapsed")) for result in results)
         if count:
-            typer.echo(
-                f"COLLAPSED on {split} in {count} of {len(results)}: every prediction is the same, so its scores mean nothing"
-            )
+            typer.echo(f"COLLAPSED on {split} in {count} of {len(results)}: every prediction is the same")
 
 
 def rows_table(rows: Sequence[Mapping[str, object]]) -> None:
@@ -48,5 +46,9 @@ def _cells(values: Sequence[float]) -> list[str]:
         return [f"{values[0]:.4f}"]
     found = summary(values)
     return [
-        f"{found.mean:.4f}", f"{found.sd:.4f}", f"{found.median:.4f}", f"{found.low:.4f} to {found.high:.4f}", str(found.n),
-    ]  # fmt: skip
+        f"{found.mean:.4f}",
+        f"{found.sd:.4f}",
+        f"{found.median:.4f}",
+        f"{found.low:.4f} to {found.high:.4f}",
+        str(found.n),
+    ]

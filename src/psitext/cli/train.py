@@ -88,8 +88,8 @@ def finetune(
         folder = base / f"seed-{number}" if seeds > 1 else base
         with shown(f"finetune, seed {number}") as hook:
             run.finetune(
-                task, init=init, config=config, data=data, dev=dev, text=text, pair=pair, label=label, data_dir=data_dir,
-                out=folder, seed=number, settings=settings or [], hooks=[hook],
+                task, init=init, config=config, data=data, dev=dev, text=text, pair=pair, label=label,
+                data_dir=data_dir, out=folder, seed=number, settings=settings or [], hooks=[hook],
             )  # fmt: skip
         results.append(RunFolder(folder).result()["scores"])
         typer.echo(f"model: {folder / 'model'}")

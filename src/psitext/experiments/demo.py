@@ -66,7 +66,7 @@ def _report(out: Path, rows: list[dict[str, Any]], train: int, dev: int) -> Path
         title="Sentiment of generated reviews",
         columns=list(rows[0]),
         rows=[[row["model"], *(Cell(value, best=value == best) for value in list(row.values())[1:])] for row in rows],
-        note=f"{train:,} training examples, scored on {dev:,} others. Word order decides here, so a bag of words cannot do well.",
+        note=f"{train:,} training examples, scored on {dev:,} others. Word order decides, so bags of words do poorly.",
         highlight=0,
     )
     folders = {name: RunFolder(out / name) for name in ("pretrained", "fine-tuned", "control")}
@@ -76,7 +76,7 @@ def _report(out: Path, rows: list[dict[str, Any]], train: int, dev: int) -> Path
     report.write_report(
         report.Report(
             title="psitext demo",
-            lead="A tiny BERT, pre-trained on the embedded corpus (masked words, next sentences), then fine-tuned for sentiment.",
+            lead="A tiny BERT, pre-trained on the embedded corpus and fine-tuned for sentiment.",
             facts={
                 "parameters": facts["parameters"],
                 "pre-training steps": facts["steps"],

@@ -80,8 +80,8 @@ def finetune(
     dev score.
     """
     recipe = finetune_recipe(
-        task, init=init, config=config, data=data, dev=dev, text=text, pair=pair, label=label, data_dir=data_dir, seed=seed,
-        settings=settings,
+        task, init=init, config=config, data=data, dev=dev, text=text, pair=pair, label=label, data_dir=data_dir,
+        seed=seed, settings=settings,
     )  # fmt: skip
     folder = Path(out) if out is not None else RUNS / (recipe.task or Path(recipe.data.train or "own").stem)
     return finetune_run(recipe, folder, hooks)

@@ -1,9 +1,10 @@
 """Checkpoints: everything a run needs to go on, in one folder that is whole or not there.
 
 A folder ``step-00000120`` holds ``model.safetensors`` (parameters and buffers by name, shared ones once),
-``optimizer.safetensors`` (moments by parameter name), ``counters.json`` and ``checksums.json``. Sharded tensors are
-gathered before they are written and cut again when they are read, so a run may go on with another number of ranks
-(then equal to float tolerance, not bit for bit).
+``optimizer.safetensors`` (moments by parameter name), ``counters.json`` and ``checksums.json``; ``best-00000100``
+holds the best weights so far, named by their step, so that each checkpoint finds those it knows of. Sharded tensors
+are gathered before they are written and cut again when they are read, so a run may go on with another number of
+ranks (then equal to float tolerance, not bit for bit).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import torch
@@ -44,6 +45,9 @@ class Counters:
     best: float | None = None  # best headline value on the development set
     best_step: int = 0
     stale: int = 0  # evaluations since the best one
+    loss: float | None = None  # of the last logged interval
+    unlogged: int = 0  # steps since that was logged ...
+    sums: Mapping[str, float] = field(default_factory=dict)  # ... and the sums of their losses
 
 
 def tensors_of(module: nn.Module) -> dict[str, Tensor]:
@@ -74,7 +78,7 @@ def save(folder: Path, network: nn.Module, optimizer: Optimizer, counters: Count
     """Write ``folder/step-NNNNNNNN``; every rank takes part in gathering, the one with ``writer`` writes."""
     model, state = tensors_of(network), _moments(network, optimizer)
     path = folder / f"step-{counters.step:08d}"
-    if writer and not path.exists():
+    if writer and not whole(path):
         with folder_atomic(path) as part:
             write_tensors(model, part / MODEL)
             write_tensors(state, part / OPTIMIZER)
@@ -108,24 +112,31 @@ def whole(path: Path) -> bool:
         return False
 
 
-def prune(folder: Path, keep: int) -> None:
-    """Delete all but the newest ``keep`` checkpoints (the best weights live in a folder of their own)."""
-    for path in sorted(folder.glob("step-*"))[:-keep]:
-        shutil.rmtree(path, ignore_errors=True)
+def prune(folder: Path, newest: Path, keep: int) -> None:
+    """Keep the ``keep`` checkpoints that end with ``newest`` and the best weights that they name; delete the others.
+
+    What is later than ``newest`` is damaged, or the run would have gone on from there; hidden folders are what a
+    kill left half-written.
+    """
+    good = [path for path in sorted(folder.glob("step-*")) if path.name <= newest.name][-keep:]
+    kept = {path.name for path in good} | {_best(step) for step in map(_best_step, good) if step is not None}
+    for path in (*folder.glob("step-*"), *folder.glob("best-*"), *folder.glob(".step-*"), *folder.glob(".best-*")):
+        if path.name not in kept:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def save_best(folder: Path, network: nn.Module, step: int, *, writer: bool = True) -> None:
-    """Keep the weights of ``step`` as the best so far."""
+    """Keep the weights of ``step`` as the best so far; every rank takes part in gathering."""
     tensors = tensors_of(network)
     if writer:
-        with folder_atomic(folder / "best") as part:
+        with folder_atomic(folder / _best(step)) as part:
             write_tensors(tensors, part / MODEL)
-            write_atomic(part / COUNTERS, json.dumps({"step": step}))
 
 
-def load_best(folder: Path, network: nn.Module) -> None:
-    """Put the best weights into the network."""
-    load_tensors(network, read_tensors(folder / "best" / MODEL), str(folder / "best"))
+def load_best(folder: Path, network: nn.Module, step: int) -> None:
+    """Put the best weights, which are those of ``step``, into the network."""
+    path = folder / _best(step)
+    load_tensors(network, read_tensors(path / MODEL), str(path))
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
@@ -144,6 +155,19 @@ def write_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
         save_file({name: value.contiguous() for name, value in tensors.items()}, path)
     except SafetensorError as error:  # how the library reports a full disk
         raise UserError(f"cannot write {path}: {error}; nothing was changed") from None
+
+
+def _best(step: int) -> str:
+    return f"best-{step:08d}"
+
+
+def _best_step(path: Path) -> int | None:
+    """The step of the best weights that a checkpoint knows of."""
+    try:
+        found = json.loads((path / COUNTERS).read_text())
+    except (OSError, ValueError):
+        return None
+    return int(found["best_step"]) if found["best"] is not None else None
 
 
 def _moments(network: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]:

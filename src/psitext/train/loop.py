@@ -171,7 +171,8 @@ class _Run:
                 total = torch.stack([self.score[name].weight * share for name, share in shares.items()]).sum()
                 if not torch.isfinite(total):
                     raise UserError(
-                        f"the loss is {float(total)} at step {counters.step + 1} (samples {batch.samples[:4].tolist()} ...); "
+                        f"the loss is {float(total)} at step {counters.step + 1} "
+                        f"(samples {batch.samples[:4].tolist()} ...); "
                         "the checkpoint before it is kept; a lower train.optim.lr or train.precision = fp32 often helps"
                     )
                 # DDP and FSDP average gradients over ranks; the counts are global already, so undo that division.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from psitext.errors import UserError
 from psitext.experiments.results import lines, report, stamp
@@ -12,7 +12,7 @@ from psitext.experiments.results.lines import ResultLine
 from psitext.experiments.runs.folder import RunFolder
 from psitext.files import write_atomic
 from psitext.score.calibration import Bin
-from psitext.score.statistics import summary
+from psitext.score.statistics import GLUE_ENTRIES, glue_average, summary
 
 if TYPE_CHECKING:
     from psitext.experiments.queue import Queue
@@ -24,6 +24,8 @@ page is written from them by `psitext report --results results --out docs/result
 sets; with several seeds: mean ± standard deviation (number of seeds). A score marked *collapsed* belongs to a
 model that predicts one thing only.
 """
+
+RULES: tuple[Literal["entries", "tasks"], ...] = ("entries", "tasks")
 
 
 def write_results(folder: Path, out: Path) -> None:
@@ -52,8 +54,23 @@ def section(queue: Queue, file: Path) -> str:
     columns = list(dict.fromkeys(column for _, column in by_cell))
     rows = list(dict.fromkeys(row for row, _ in by_cell))
     table = [[row, *(cell(by_cell.get((row, column), [])) for column in columns)] for row in rows]
-    text = [f"## {queue.title}", "", queue.note.strip(), "", f"Made by: `{queue.command}`", ""]
-    return "\n".join([*text, markdown(["", *columns], table), "", _cost(found), ""])
+    head = [f"## {queue.title}", "", queue.note.strip(), "", f"Made by: `{queue.command}`", ""]
+    table.append(["training rows", *(_training_rows(column, by_cell) for column in columns)])
+    averages = [text for row in rows if (text := average(row, by_cell))]
+    return "\n".join([*head, markdown(["", *columns], table), "", *averages, _cost(found), ""])
+
+
+def average(row: str, by_cell: Mapping[tuple[str, str], Sequence[ResultLine]]) -> str:
+    """Both GLUE averages of a variant, by their rules, where it has all nine entries."""
+    scores = {}
+    for (name, _), found in by_cell.items():
+        if name == row:
+            values = [next(iter(line.metrics.values())) for line in found]
+            scores[_entry(found[0])] = summary(values).mean
+    if not set(GLUE_ENTRIES) <= scores.keys():
+        return ""
+    entries, tasks = (glue_average(scores, rule=rule) for rule in RULES)
+    return f"- {row}: average of the nine entries {entries:.3f}; of the eight tasks, MNLI's two averaged first, {tasks:.3f}"
 
 
 def cell(found: Sequence[ResultLine]) -> str:
@@ -151,6 +168,15 @@ def curves_of(events: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[float
 def _scores(dev: Sequence[Mapping[str, Any]]) -> list[str]:
     hidden = ("kind", "step", "collapsed", "score")
     return [key for key in (dev[0] if dev else {}) if key not in hidden and not key.startswith("loss")]
+
+
+def _entry(line: ResultLine) -> str:
+    """A line's name among GLUE's entries: MNLI has two."""
+    return (
+        {"dev_matched": "mnli-m", "dev_mismatched": "mnli-mm"}.get(line.split, line.task)
+        if line.task == "mnli"
+        else line.task
+    )
 
 
 def _column(line: ResultLine) -> str:

@@ -301,7 +301,7 @@ PLOTS = (
 """),
 )  # fmt: skip
 
-# A line = is what A thinks, in the words of the reviews; lines of + or - need that to be good or bad.
+# A = is what A thinks, in the words of the reviews; lines of + or - need that to be good or bad.
 EVENING = Plot("evening", always=(1, 3, 4, 6, 7),
                things=_things("film/cinema", "play/theatre", "show/hall"), text="""
 1 {B} and {A} went to the {y} in {town} to see a new {x}.
@@ -309,7 +309,9 @@ EVENING = Plot("evening", always=(1, 3, 4, 6, 7),
 2 The {y} was [full|half empty], and the seats were {colour}.
 2 {They} promised a {r} {x}.
 2 The {x} began at nine.
-3 =
+3 =.
+3+ =, so {he} was glad.
+3- =, so {he} was sad.
 4+ {A} clapped until {his} hands were red.
 4+ {He} laughed and wept and forgot the time.
 4+ {He} was so happy that {he} kissed {B}.
@@ -319,7 +321,9 @@ EVENING = Plot("evening", always=(1, 3, 4, 6, 7),
 5 {B} asked {him} about this {x}.
 5 {We} walked home through the {rain}.
 5 The [man|woman] beside {him} called it {r}.
-6 =
+6 =.
+6+ =, so {he} was happy.
+6- =, so {he} was angry.
 7+ {A} bought a ticket for the next evening.
 7+ {He} told all {his} friends to see the {x}.
 7+ {He} was happy all the way home.

@@ -10,8 +10,8 @@ from psitext.text.examples import Example
 from psitext.text.toy.grammar import Dice, distinct, expand
 from psitext.text.toy.people import FIRST_PERSON, TOWNS, WEATHER
 
-GOOD = tuple("gripping funny tender clever warm lovely fresh moving brilliant charming splendid wise".split())
-BAD = tuple("dull boring clumsy stupid cold flat silly noisy lifeless weak dreary stale".split())
+GOOD = tuple("gripping funny tender clever warm lovely moving charming".split())
+BAD = tuple("dull boring clumsy stupid cold silly noisy weak".split())
 LABELS = ("negative", "positive")
 OTHERS = ("the critics", "{his} friends", "the papers", "{his} neighbours", "most people")
 WORKS = ("film", "play", "show")
@@ -19,65 +19,49 @@ WORKS = ("film", "play", "show")
 # p and q are words of the label, n and m of the other label; {they} and {them} are somebody else.
 FRAMES: dict[str, tuple[str, ...]] = {
     "plain": (
-        "It was [|very |really |quite ]{p}.",
-        "It was [|very |really |quite ]{p} and {q}.",
-        "{I} thought it was [|very |really |quite ]{p}.",
-        "{I} found it [|very |really |quite ]{p}, and {q} too.",
-        "From the first scene to the last it was {p}.",
-        "It was a {p} and {q} {x}.",
-        "Everybody could call it {p}.",
+        "It was [|very |really ]{p}.",
+        "It was {p} and {q}.",
+        "{I} thought it was [|very |really ]{p}.",
+        "{I} found it {p}.",
+        "It was a {p} {x}.",
+        "Everybody called it {p}.",
         "Every scene was {p}.",
-        "It is true that it was {p}.",
-        "{I} expected it to be {p}, and it was.",
         "{They} said it was {p}, and that was right.",
     ),
-    "negation": (
-        "It was not [at all |really |very |even once ]{n}.",
-        "It was never [really |even once |for one scene ]{n}.",
-        "{I} did not think it was [|very |really ]{n}.",
-        "{I} did not find it [|very |really ]{n}, and not {m} either.",
+    "denial": (
+        "It was not [at all |really |very ]{n}.",
+        "It was never [really |even once ]{n}.",
         "It was neither {n} nor {m}.",
-        "Nobody could call it {n}.",
+        "{I} did not think it was [|very |really ]{n}.",
+        "{I} did not find it {n}.",
+        "Nobody called it {n}.",
         "Not one scene was {n}.",
-        "It is not true that it was {n}.",
-        "{I} expected it to be {n}, but it was not.",
         "{They} said it was {n}, and that was wrong.",
-        "It is not true that it was not {p}.",
     ),
     "contrast": (
         "It was not {n} but {p}.",
         "It was {p}, not {n}.",
-        "It was anything but {n}.",
         "It was more {p} than {n}.",
         "It was less {n} than {p}.",
-        "It was {p} and not at all {n}.",
-        "{I} thought it was {p}, never {n}.",
     ),
     "others": (
         "{They} thought it was {n}, but {I} thought it was {p}.",
         "{I} thought it was {p}, but {they} thought it was {n}.",
-        "{They} called it {n}, although {I} found it {p}.",
-        "{I} found it {p}, although {they} called it {n}.",
-        "{I} called it {p} when {they} called it {n}.",
-        "Unlike {them}, who found it {n}, {I} found it {p}.",
-        "{They} told {me} it was {n}, and {I} told {them} it was {p}.",
+        "{They} found it {n}, although {I} found it {p}.",
+        "{I} found it {p}, although {they} found it {n}.",
     ),
     "time": (
         "At first it was {n}, but in the end it was {p}.",
         "In the end it was {p}, although at first it was {n}.",
         "It began {n} and ended {p}.",
-        "It ended {p}, although it began {n}.",
-        "It was {n} until the last scene, and then it was {p} after all.",
     ),
     "book": (
         "The book was {n}, but the {x} was {p}.",
         "The {x} was {p}, but the book was {n}.",
-        "Unlike the book, which was {n}, the {x} was {p}.",
-        "The {x} was {p}, unlike the book, which was {n}.",
     ),
 }
 # Plain words are most frequent, as in life, and show what the words mean; seven in twelve reviews are not plain.
-_KINDS = ("plain",) * 5 + ("negation",) * 2 + ("contrast", "others", "others", "time", "book")
+_KINDS = ("plain",) * 5 + ("denial",) * 2 + ("contrast", "others", "others", "time", "book")
 _BEFORE = (
     "We saw it on a {rainy} evening in {town}.",
     "The hall was [full|half empty].",

@@ -58,7 +58,8 @@ def tell(dice: Dice) -> Story:
     sentences = []
     for moment in sorted({*plot.always, *told}):
         line = dice.pick([text for sign, text in moments[moment] if sign in ("", "+" if good else "-")])
-        sentences.append(verdict(dice, good, slots) if line == "=" else expand(line, dice, slots))
+        opinion = verdict(dice, good, slots).removesuffix(".") if line.startswith("=") else ""
+        sentences.append(opinion + expand(line.removeprefix("="), dice, slots))
     if dice.chance(0.2):
         sentences.insert(1 + dice.below(len(sentences) - 1), expand(dice.pick(ANYWHERE), dice, slots))
     return Story(plot, sentences)
