@@ -70,7 +70,9 @@ def average(row: str, by_cell: Mapping[tuple[str, str], Sequence[ResultLine]]) -
     if not set(GLUE_ENTRIES) <= scores.keys():
         return ""
     entries, tasks = (glue_average(scores, rule=rule) for rule in RULES)
-    return f"- {row}: average of the nine entries {entries:.3f}; of the eight tasks, MNLI's two averaged first, {tasks:.3f}"
+    return (
+        f"- {row}: mean of the nine entries {entries:.3f}; of eight tasks, with MNLI's two averaged first, {tasks:.3f}"
+    )
 
 
 def cell(found: Sequence[ResultLine]) -> str:
@@ -172,11 +174,14 @@ def _scores(dev: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _entry(line: ResultLine) -> str:
     """A line's name among GLUE's entries: MNLI has two."""
-    return (
-        {"dev_matched": "mnli-m", "dev_mismatched": "mnli-mm"}.get(line.split, line.task)
-        if line.task == "mnli"
-        else line.task
-    )
+    two = {"dev_matched": "mnli-m", "dev_mismatched": "mnli-mm"}
+    return two.get(line.split, line.task) if line.task == "mnli" else line.task
+
+
+def _training_rows(column: str, by_cell: Mapping[tuple[str, str], Sequence[ResultLine]]) -> str:
+    """How many examples the variants of a column were trained on."""
+    counts = {line.rows["train"] for (_, name), found in by_cell.items() if name == column for line in found}
+    return " or ".join(f"{count:,}" for count in sorted(counts))
 
 
 def _column(line: ResultLine) -> str:
