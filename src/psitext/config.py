@@ -39,8 +39,12 @@ C = TypeVar("C", bound=Config)
 
 
 def recipe_hash(config: Config) -> str:
-    """Twelve hexadecimal digits that name these settings, independent of the order of keys."""
-    text = json.dumps(config.tree(), sort_keys=True, ensure_ascii=False)
+    """Twelve hexadecimal digits that name these settings, independent of the order of keys.
+
+    Only what differs from the defaults counts, so a setting that psitext learns later leaves old names as they are.
+    """
+    tree = config.model_dump(mode="json", exclude_defaults=True)
+    text = json.dumps(tree, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
