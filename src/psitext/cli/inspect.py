@@ -58,6 +58,9 @@ def similarity(
 
     Example: psitext explain similarity --model runs/books --word crane "a crane is flying" "a crane driver came"
     """
+    from psitext.cli import early
+
+    early.model(model)
     from psitext.cli.tables import rows_table
     from psitext.explain.similarity import word_similarity
     from psitext.model import load

@@ -29,3 +29,6 @@ Text = Annotated[str | None, typer.Option("--text", help="The column that holds 
 Pair = Annotated[str | None, typer.Option("--pair", help="The column that holds the second text of a pair.")]
 Label = Annotated[str | None, typer.Option("--label", help="The column that holds the label.")]
 ModelName = Annotated[str, typer.Option("--model", "-m", help="A run, a model folder, or hf:<folder or hub id>.")]
+TensorBoard = Annotated[
+    bool, typer.Option("--tensorboard", help="Write TensorBoard's event files into the run's folder too.")
+]

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import typer
 
-from psitext.errors import UserError
 from psitext.files import write_atomic
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from psitext.state import SentenceState
     from psitext.text.examples import Example
 
-STATES = (".npy", ".npz", ".jsonl")
+TABLES, STATES = (".csv", ".tsv", ".jsonl"), (".npy", ".npz", ".jsonl")
 
 
 def write_answers(examples: Sequence[Example], answers: Sequence[Answer], out: Path | None) -> None:
@@ -48,7 +47,7 @@ def write_states(texts: Sequence[str], state: SentenceState, out: Path | None) -
             typer.echo("\n".join(lines))
             return
         write_atomic(out, "\n".join(lines) + "\n")
-    elif out.suffix in STATES:
+    else:
         buffer = io.BytesIO()
         if out.suffix == ".npy":
             np.save(buffer, vector)
@@ -58,8 +57,6 @@ def write_states(texts: Sequence[str], state: SentenceState, out: Path | None) -
                 arrays |= {"tokens": state.tokens.numpy(), "real": state.real.numpy()}
             np.savez(buffer, allow_pickle=False, **arrays)
         write_atomic(out, buffer.getvalue())
-    else:
-        raise UserError(f"states are written as {', '.join(STATES)}, not as {out.name!r}")
     typer.echo(f"{len(texts):,} states of width {state.width}: {out}")
 
 
@@ -86,8 +83,6 @@ def _record(example: Example, answer: Answer) -> dict[str, Any]:
 def _table(records: Sequence[dict[str, Any]], out: Path) -> str:
     if out.suffix == ".jsonl":
         return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
-    if out.suffix not in (".csv", ".tsv"):
-        raise UserError(f"predictions are written as .csv, .tsv or .jsonl, not as {out.name!r}")
     text = io.StringIO(newline="")
     if out.suffix == ".tsv":
         # TSV has no quoting here, so what would break a row becomes a space.

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from psitext.cli.options import Config, DataDir, Label, Out, Pair, Seed, Settings, Text
+from psitext.cli.options import Config, DataDir, Label, Out, Pair, Seed, Settings, TensorBoard, Text
 
 
 def pretrain(
@@ -31,11 +31,15 @@ def pretrain(
     ] = None,
     seed: Seed = None,
     settings: Settings = None,
+    tensorboard: TensorBoard = False,
 ) -> None:
     """Pre-train an encoder on text: masked words and next sentences.
 
     Example: psitext pretrain --config bert-mini --data books/*.txt --minutes 30 --out runs/books
     """
+    from psitext.cli import early
+
+    early.recipe(config or "bert-mini", settings or [])
     from psitext.cli.progress import shown
     from psitext.experiments import run
 
@@ -43,7 +47,7 @@ def pretrain(
     with shown("pretrain") as hook:
         result = run.pretrain(
             config, data=files, text=text, data_dir=data_dir, out=out, minutes=minutes, seed=seed,
-            settings=settings or [], hooks=[hook],
+            settings=settings or [], hooks=[hook], tensorboard=tensorboard,
         )  # fmt: skip
     typer.echo(f"model: {result.folder / 'model'}")
     typer.echo(f"next: psitext finetune --task sst2 --init {result.folder}")
@@ -58,10 +62,10 @@ def finetune(
     ] = None,
     config: Config = None,
     data: Annotated[
-        Path | None, typer.Option("--data", help="A labelled file of your own, in place of a task.")
+        str | None, typer.Option("--data", help="A labelled file of your own (or hub:<name>), in place of a task.")
     ] = None,
     dev: Annotated[
-        Path | None, typer.Option("--dev", help="Its development file; without one a tenth is held out.")
+        str | None, typer.Option("--dev", help="Its development file; without one a tenth is held out.")
     ] = None,
     text: Text = None,
     pair: Pair = None,
@@ -71,42 +75,61 @@ def finetune(
     seed: Seed = None,
     data_dir: DataDir = None,
     settings: Settings = None,
+    tensorboard: TensorBoard = False,
 ) -> None:
     """Fine-tune an encoder on a task or on your own labelled file.
 
     Example: psitext finetune --data train.csv --text review --label sentiment --init runs/books
     """
+    from psitext.cli import early
+
+    tree = early.recipe(config or "finetune", settings or [])
+    early.labelled(tree, task, {"train": data, "dev": dev, "text": text, "pair": pair, "label": label})
+    if init is not None:
+        early.model(init)
     from psitext.cli.progress import shown
     from psitext.cli.tables import score_table
     from psitext.experiments import run
     from psitext.experiments.runs.folder import RunFolder
 
-    base = out or run.RUNS / (Path(task).stem if task else data.stem if data else "finetune")
-    first = seed or 0
+    recipe = run.finetune_recipe(
+        task, init=init, config=config, data=data, dev=dev, text=text, pair=pair, label=label, data_dir=data_dir,
+        seed=seed, settings=settings or [],
+    )  # fmt: skip
+    base = out or run.default_folder(recipe)
     results = []
-    for number in range(first, first + seeds):
+    for number in range(recipe.train.seed, recipe.train.seed + seeds):
         folder = base / f"seed-{number}" if seeds > 1 else base
         with shown(f"finetune, seed {number}") as hook:
-            run.finetune(
-                task, init=init, config=config, data=data, dev=dev, text=text, pair=pair, label=label,
-                data_dir=data_dir, out=folder, seed=number, settings=settings or [], hooks=[hook],
-            )  # fmt: skip
+            run.finetune_as(run.with_seed(recipe, number), folder, [hook], tensorboard=tensorboard)
         results.append(RunFolder(folder).result()["scores"])
         typer.echo(f"model: {folder / 'model'}")
     score_table(results)
 
 
-def resume(folder: Annotated[Path, typer.Argument(help="The folder of a run that was stopped.")]) -> None:
+def resume(
+    folder: Annotated[Path, typer.Argument(help="The folder of a run that was stopped.")],
+    tensorboard: TensorBoard = False,
+) -> None:
     """Go on with a stopped run, exactly, from its last checkpoint.
 
     Example: psitext resume runs/books
     """
+    from psitext.errors import UserError
+
+    if not (folder / "recipe.json").is_file():
+        raise UserError(f"{folder} holds no run to go on with: it has no recipe.json")
     from psitext.cli.progress import shown
+    from psitext.cli.tables import score_table
     from psitext.experiments import run
+    from psitext.experiments.runs.folder import RunFolder
 
     with shown("resume") as hook:
-        run.resume(folder, hooks=[hook])
+        run.resume(folder, hooks=[hook], tensorboard=tensorboard)
     typer.echo(f"model: {folder / 'model'}")
+    scores = RunFolder(folder).result().get("scores")
+    if scores:
+        score_table([scores])
 
 
 COMMANDS = (pretrain, finetune, resume)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from psitext.cli.options import DataDir, ModelName, Out, Pair, Text
+from psitext.cli.options import Config, DataDir, ModelName, Out, Pair, Settings, Text
 
 if TYPE_CHECKING:
     from psitext.model import Model
+    from psitext.model.settings import UseConfig
     from psitext.text.examples import Example
 
 
@@ -20,17 +21,22 @@ def predict(
     text: Text = None,
     pair: Pair = None,
     out: Out = None,
+    config: Config = None,
+    settings: Settings = None,
 ) -> None:
     """Predict a label for every text of a file, or for texts given as they are.
 
     Example: psitext predict reviews.csv --text review --model runs/sentiment -o predicted.csv
     """
-    from psitext.cli.output import write_answers
-    from psitext.model import load
+    from psitext.cli import early, output
 
-    found = load(model)
+    early.ending(out, output.TABLES, "predictions")
+    _look(texts, model, text, pair)
+    found, use = _load(model, config, settings)
     examples = _examples(found, texts, text, pair)
-    write_answers(examples, found.predict(examples), out)
+    answers = found.predict(examples, precision=use.precision, batch_tokens=use.batch_tokens)
+    output.write_answers(examples, answers, out)
+    _tell_cut([answer.cut for answer in answers], found)
 
 
 def encode(
@@ -40,25 +46,27 @@ def encode(
     pair: Pair = None,
     tokens: Annotated[bool, typer.Option("--tokens", help="Keep the state of every token too (.npz only).")] = False,
     out: Out = None,
+    config: Config = None,
+    settings: Settings = None,
 ) -> None:
     """Encode texts into state vectors: JSON lines on the terminal, or a .npy, .npz or .jsonl file.
 
-    Example: psitext encode "a gripping, funny film" --model runs/books
+    Example: psitext encode "a gripping, funny film" --model runs/books --set pool=mean
     """
-    from psitext.cli.output import write_states
+    from psitext.cli import early, output
     from psitext.errors import UserError
-    from psitext.model import load
 
     if tokens and (out is None or out.suffix != ".npz"):
         raise UserError("--tokens needs -o with a .npz file")
-    found = load(model)
+    early.ending(out, output.STATES, "states")
+    _look(texts, model, text, pair)
+    found, use = _load(model, config, settings)
     examples = _examples(found, texts, text, pair)
-    state = found.encode(
-        [example.text for example in examples],
-        [example.pair or "" for example in examples] if examples[0].pair is not None else None,
-        tokens=tokens,
-    )
-    write_states([example.text for example in examples], state, out)
+    firsts = [example.text for example in examples]
+    seconds = [example.pair or "" for example in examples] if examples[0].pair is not None else None
+    state = found.encode(firsts, seconds, tokens=tokens, precision=use.precision, batch_tokens=use.batch_tokens)
+    output.write_states(firsts, state, out)
+    _tell_cut(found.longer(firsts, seconds), found)
 
 
 def evaluate(
@@ -78,23 +86,33 @@ def evaluate(
         Path | None, typer.Option("--submission", help="Write GLUE's file for the hidden test split (.zip).")
     ] = None,
     data_dir: DataDir = None,
+    config: Config = None,
+    settings: Settings = None,
 ) -> None:
     """Score a model on a task's splits or on your own labelled file.
 
     Example: psitext evaluate --model runs/sst2 --task sst2 --baselines
     """
+    from psitext.cli import early
+
+    if task is not None:
+        early.task(task)
+    _look([data] if data else [], model, None, None)
     from psitext.cli.tables import rows_table, score_table
     from psitext.experiments import evaluation
-    from psitext.model import load
 
-    found = load(model)
+    found, use = _load(model, config, settings)
     wanted = evaluation.task_of(found, task)
     if submission is not None:
         names = evaluation.write_submission({wanted.name: found}, submission, data_dir)
         typer.echo(f"{submission}: {', '.join(names)}")
         return
     splits = evaluation.labelled_splits(wanted, split, data, data_dir)
-    score_table([{name: found.evaluate(examples) for name, examples in splits.items()}])
+    scores = {
+        name: found.evaluate(examples, precision=use.precision, batch_tokens=use.batch_tokens)
+        for name, examples in splits.items()
+    }
+    score_table([scores])
     if baselines:
         rows_table(evaluation.baseline_rows(wanted, splits, data_dir))
 
@@ -108,33 +126,67 @@ def export(
 
     Example: psitext export --model runs/sst2 --to hf -o sst2-hf
     """
+    from psitext.cli import early
     from psitext.errors import UserError, near
+
+    if out is None:
+        raise UserError("name a folder with -o")
+    early.model(model)
     from psitext.experiments.export import EXPORTS
     from psitext.model import load
 
     if to not in EXPORTS:
         raise UserError(f"cannot export to {to!r}{near(to, EXPORTS) or '; there is: ' + ', '.join(EXPORTS)}")
-    if out is None:
-        raise UserError("name a folder with -o")
     EXPORTS[to](load(model), out)
     typer.echo(f"written: {out}")
 
 
-def _examples(model: Model, texts: list[str], text: str | None, pair: str | None) -> list[Example]:
-    """The texts as examples; one argument that names a file, or looks like one, is read as a table."""
+def _look(texts: list[str], model: str, text: str | None, pair: str | None) -> None:
+    """Refuse what can be refused before the model is loaded."""
+    from psitext.cli import early
     from psitext.errors import UserError
-    from psitext.model import PLAIN
-    from psitext.text.examples import Example
+
+    early.model(model)
+    if _is_file(texts, text):
+        early.table(texts[0], text, pair)
+    elif pair is not None:
+        raise UserError("--pair names a column, so the texts must come from one file")
+
+
+def _load(model: str, config: str | None, settings: list[str] | None) -> tuple[Model, UseConfig]:
+    from psitext.config import build, read_toml, with_overrides
+    from psitext.model import load
+    from psitext.model.settings import UseConfig
+
+    tree = with_overrides(read_toml(Path(config)) if config else {}, settings or [])
+    use = build(UseConfig, tree, config or "--set")
+    return load(model, pool=use.pool), use
+
+
+def _is_file(texts: list[str], text: str | None) -> bool:
+    """One argument that is named like a file, or from which a column is wanted, is read as a table."""
     from psitext.text.rows import ENDINGS
-    from psitext.text.tasks import load_like
 
     endings = tuple(ending + packed for ending in ENDINGS for packed in ("", ".gz", ".zst"))
-    if len(texts) == 1 and (texts[0].endswith(endings) or text is not None):
+    return len(texts) == 1 and (texts[0].endswith(endings) or text is not None)
+
+
+def _tell_cut(cut: list[bool], model: Model) -> None:
+    if any(cut):
+        which = f"{sum(cut):,} of {len(cut):,} texts are"
+        typer.echo(f"{which} longer than the {model.text.max_len} tokens that the model reads; cut there", err=True)
+
+
+def _examples(model: Model, texts: list[str], text: str | None, pair: str | None) -> list[Example]:
+    """The texts as examples, from the named columns of a file or as they are."""
+    from psitext.model import PLAIN
+    from psitext.text.examples import Example
+    from psitext.text.tasks import load_like
+
+    if _is_file(texts, text):
         task = model.task or PLAIN
         columns = {"text": text or task.text, "pair": pair or task.pair}
         return load_like(texts[0], task.model_copy(update=columns), labelled=False)
-    if pair is not None:
-        raise UserError("--pair names a column, so the texts must come from one file")
     return [Example(text=value, words=tuple(value.split()), line=number) for number, value in enumerate(texts, 1)]
 
 

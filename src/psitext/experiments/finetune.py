@@ -14,10 +14,11 @@ from torch import Tensor
 from psitext.assemble import balanced_weights, build_encoder, build_head, task_score
 from psitext.config import recipe_hash
 from psitext.errors import UserError
-from psitext.experiments.pretrain import make_tokenizer
+from psitext.experiments.pretrain import kept_tokenizer, make_tokenizer
+from psitext.experiments.runs import ranks
 from psitext.experiments.runs.folder import RunFolder
 from psitext.experiments.runs.recipes import FinetuneRecipe, LabelledConfig
-from psitext.experiments.runs.training import Stopped, train
+from psitext.experiments.runs.training import train
 from psitext.experiments.runs.validation import task_metrics
 from psitext.model import TEXT, Model, Sentences, evaluate_network, load, with_pool
 from psitext.randomness import generator
@@ -45,51 +46,50 @@ def finetune_run(recipe: FinetuneRecipe, out: Path, hooks: Sequence[Hook] = ()) 
     weights.
     """
     folder = RunFolder(out)
-    frozen = folder.claim(recipe)
-    if folder.finished:
-        return load(folder.model)
-    recipe = frozen if isinstance(frozen, FinetuneRecipe) else recipe
+    with folder.claimed(recipe) as found:
+        return load(folder.model) if folder.finished else _trained(found, folder, hooks)
+
+
+def _trained(recipe: FinetuneRecipe, folder: RunFolder, hooks: Sequence[Hook]) -> Model:
     began = time.monotonic()
     data = read_labelled(recipe)
-    task, seed = data.task, recipe.train.seed
-    start = starting_model(recipe, data)
-    if task.kind in ("tagging", "span"):
-        start = with_pool(start, "cls")  # their heads read tokens, and a pooler would never get a gradient
-    head = build_head(task, start.encoder, recipe.head, seed)
-    network = Network(start.encoder, head)
+    task = data.task
+    start = _start(recipe, data, folder)
+    network = Network(start.encoder, build_head(task, start.encoder, recipe.head, recipe.train.seed))
     text = recipe.text.model_copy(update={"max_len": min(recipe.text.max_len, start.encoder.config.max_len)})
-    sources = {name: encode_examples(examples, task, start.tokenizer, text) for name, examples in data.dev.items()}
     source = encode_examples(data.train, task, start.tokenizer, text)
-    weights = class_weights(recipe, source, task)
-    recipe, outcome = train(
-        folder,
-        recipe,
-        network,
-        task_score(task, weights),
-        source,
-        partial(task_metrics, sources, task),
-        hooks,
-        resumed=frozen is not None,
-    )
-    if not outcome.finished:
-        raise Stopped(out, outcome.counters.step)
-    scores = {name: evaluate_network(network, dev, task) for name, dev in sources.items()}
+    dev = {name: encode_examples(examples, task, start.tokenizer, text) for name, examples in data.dev.items()}
+    score = task_score(task, class_weights(recipe, source, task))
+    recipe, counters = train(folder, recipe, network, score, source, partial(task_metrics, dev, task), hooks)
     model = Model(network.eval(), {TEXT: start.tokenizer}, text, recipe.head, task)
-    result = {
-        "scores": scores,
-        "counters": asdict(outcome.counters),
+    facts: dict[str, object] = {
+        "name": recipe.name,
+        "recipe": recipe_hash(recipe),
+        "from": "nothing" if recipe.init is None else Path(recipe.init).name,
+        "scores": {name: evaluate_network(network, split, task) for name, split in dev.items()},
+        "steps": counters.step,
+        "best step": counters.best_step,
         "rows": {"train": len(data.train), **{name: len(examples) for name, examples in data.dev.items()}},
-        "notes": data.notes,
         "truncated": source.truncated,
         "parameters": parameter_count(network),
+        "notes": data.notes,
     }
     if recipe.calibrate and task.kind == "classification":
-        model, result["calibration"] = calibrated(model, next(iter(data.dev.values())))
-    facts = {"name": recipe.name, "recipe": recipe_hash(recipe), "from": recipe.init or "nothing", **result}
+        model, facts["calibration"] = calibrated(model, next(iter(data.dev.values())))
     model = replace(model, facts=facts)
-    model.save(folder.model)
-    folder.finish({**facts, "seconds": round(time.monotonic() - began, 1)})
+    if ranks.is_main():
+        model.save(folder.model)
+        folder.finish({**facts, "counters": asdict(counters), "seconds": round(time.monotonic() - began, 1)})
+    ranks.wait()
     return model
+
+
+def _start(recipe: FinetuneRecipe, data: Labelled, folder: RunFolder) -> Model:
+    """The model that the run starts from, with the sentence vector that its head reads."""
+    start = _from_nothing(recipe, data, folder) if recipe.init is None else starting_model(recipe)
+    if data.task.kind in ("tagging", "span"):
+        start = with_pool(start, "cls")  # their heads read tokens, and a pooler would never get a gradient
+    return start
 
 
 def read_labelled(recipe: FinetuneRecipe) -> Labelled:
@@ -132,19 +132,8 @@ def limited(train: list[Example], data: LabelledConfig) -> list[Example]:
     return [train[index] for index in sorted(_order(len(train), data.seed)[: data.limit].tolist())]
 
 
-def starting_model(recipe: FinetuneRecipe, data: Labelled | None = None) -> Model:
-    """The model that fine-tuning starts from: ``init``, or an encoder from nothing with a tokenizer of the training
-    texts.
-    """
-    if recipe.init is None and data is not None:
-        if recipe.encoder is None:
-            raise UserError(
-                "fine-tuning starts from --init (a run, a model, hf:<folder>) or from an [encoder] table in the recipe"
-            )
-        tokenizer = make_tokenizer(recipe.tokenizer, lambda: texts_of(data.train))
-        config = recipe.encoder.model_copy(update={"vocab_size": tokenizer.vocab_size})
-        encoder = build_encoder(config, recipe.train.seed)
-        return Model(Network(encoder, Sentences()), {TEXT: tokenizer}, recipe.text)
+def starting_model(recipe: FinetuneRecipe) -> Model:
+    """The model that a recipe names in ``init``; with ``fresh``, its architecture and tokenizer under new weights."""
     if recipe.encoder is not None:
         raise UserError("a recipe with init takes its encoder from there; leave out the [encoder] table")
     if recipe.init is None:
@@ -154,6 +143,19 @@ def starting_model(recipe: FinetuneRecipe, data: Labelled | None = None) -> Mode
         return model
     encoder = build_encoder(model.encoder.config, recipe.train.seed)
     return replace(model, network=Network(encoder, model.network.head))
+
+
+def _from_nothing(recipe: FinetuneRecipe, data: Labelled, folder: RunFolder) -> Model:
+    """An encoder with fresh weights, and a tokenizer that is loaded or learnt from the training texts."""
+    if recipe.encoder is None:
+        raise UserError(
+            "fine-tuning starts from --init (a run, a model, hf:<folder>) or from an [encoder] table in the recipe"
+        )
+    with ranks.main_first():
+        tokenizer = kept_tokenizer(folder, lambda: make_tokenizer(recipe.tokenizer, lambda: texts_of(data.train)))
+    changes = {"vocab_size": tokenizer.vocab_size, "pool": recipe.pool or recipe.encoder.pool}
+    config = recipe.encoder.model_copy(update=changes)
+    return Model(Network(build_encoder(config, recipe.train.seed), Sentences()), {TEXT: tokenizer}, recipe.text)
 
 
 def texts_of(examples: Sequence[Example]) -> Iterator[str]:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from psitext.assemble import build_encoder, build_pretraining_head
 from psitext.config import recipe_hash
-from psitext.experiments.runs import corpus
+from psitext.experiments.runs import corpus, ranks
 from psitext.experiments.runs.folder import TOKENIZER, TOKENS, RunFolder
 from psitext.experiments.runs.recipes import PretrainRecipe, TokenizerConfig
-from psitext.experiments.runs.training import Stopped, train
+from psitext.experiments.runs.training import train
 from psitext.experiments.runs.validation import pretraining_losses
 from psitext.model import TEXT, Model, load
 from psitext.score.losses import pretraining
@@ -28,39 +28,35 @@ from psitext.train.network import Network, parameter_count
 def pretrain_run(recipe: PretrainRecipe, out: Path, hooks: Sequence[Hook] = ()) -> Model:
     """Train a recipe's model in ``out``, going on from what is there; returns the finished model."""
     folder = RunFolder(out)
-    frozen = folder.claim(recipe)
-    if folder.finished:
-        return load(folder.model)
-    recipe = frozen if isinstance(frozen, PretrainRecipe) else recipe
-    tokenizer = _tokenizer(recipe, folder)
-    train_source, held_out = split(
-        corpus.store(recipe.corpus, tokenizer, out / TOKENS),
-        tokenizer,
-        recipe.samples,
-        seed=recipe.train.seed,
-    )
-    recipe = recipe.model_copy(
-        update={"encoder": recipe.encoder.model_copy(update={"vocab_size": tokenizer.vocab_size})}
-    )
+    with folder.claimed(recipe) as found:
+        return load(folder.model) if folder.finished else _trained(found, folder, hooks)
+
+
+def _trained(recipe: PretrainRecipe, folder: RunFolder, hooks: Sequence[Hook]) -> Model:
+    with ranks.main_first():  # it makes both; the others, and a resumed run, find them made
+        tokenizer = kept_tokenizer(folder, lambda: _tokenizer(recipe))
+        store = corpus.store(recipe.corpus, tokenizer, folder.path / TOKENS)
+    source, held_out = split(store, tokenizer, recipe.samples, seed=recipe.train.seed)
+    encoder = recipe.encoder.model_copy(update={"vocab_size": tokenizer.vocab_size})
+    recipe = recipe.model_copy(update={"encoder": encoder})
     network = _network(recipe)
     score = pretraining(recipe.head.next_sentence)
     validation = None if held_out is None else partial(pretraining_losses, held_out, score)
-    recipe, outcome = train(folder, recipe, network, score, train_source, validation, hooks, resumed=frozen is not None)
-    if not outcome.finished:
-        raise Stopped(out, outcome.counters.step)
+    recipe, counters = train(folder, recipe, network, score, source, validation, hooks)
     facts = {
         "name": recipe.name,
         "recipe": recipe_hash(recipe),
         "parameters": parameter_count(network),
-        "steps": outcome.counters.step,
-        "tokens trained on": outcome.counters.tokens,
-        "training seconds": round(outcome.counters.seconds, 1),
-        "training loss": round(outcome.loss, 4),
+        "steps": counters.step,
+        "tokens trained on": counters.tokens,
+        "training loss": None if counters.loss is None else round(counters.loss, 4),
     }
     text = TextConfig(max_len=recipe.encoder.max_len)
     model = Model(network.eval(), {TEXT: tokenizer}, text, recipe.head, facts=facts)
-    model.save(folder.model)
-    folder.finish({"facts": facts, "counters": asdict(outcome.counters), "data": asdict(train_source.report(0))})
+    if ranks.is_main():
+        model.save(folder.model)
+        folder.finish({"facts": facts, "counters": asdict(counters), "data": asdict(source.report(0))})
+    ranks.wait()
     return model
 
 
@@ -75,17 +71,18 @@ def _network(recipe: PretrainRecipe) -> Network:
     return network
 
 
-def _tokenizer(recipe: PretrainRecipe, folder: RunFolder) -> Tokenizer:
+def _tokenizer(recipe: PretrainRecipe) -> Tokenizer:
+    if recipe.init:
+        return load(recipe.init).tokenizer
+    return make_tokenizer(recipe.tokenizer, lambda: (s for s in corpus.read(recipe.corpus) if s is not None))
+
+
+def kept_tokenizer(folder: RunFolder, make: Callable[[], Tokenizer]) -> Tokenizer:
     """The run's own tokenizer, made once; a resumed run reads the one it started with."""
     path = folder.path / TOKENIZER
-    if path.exists():
-        return Tokenizer.load(path)
-    if recipe.init:
-        tokenizer = load(recipe.init).tokenizer
-    else:
-        tokenizer = make_tokenizer(recipe.tokenizer, lambda: (s for s in corpus.read(recipe.corpus) if s is not None))
-    tokenizer.save(path)
-    return tokenizer
+    if not path.exists():
+        make().save(path)
+    return Tokenizer.load(path)
 
 
 def make_tokenizer(config: TokenizerConfig, texts: Callable[[], Iterable[str]]) -> Tokenizer:

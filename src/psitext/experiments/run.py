@@ -10,8 +10,9 @@ from typing import Any
 from psitext.errors import UserError
 from psitext.experiments.finetune import finetune_run
 from psitext.experiments.pretrain import pretrain_run
-from psitext.experiments.runs.folder import RunFolder
+from psitext.experiments.runs.folder import R, RunFolder
 from psitext.experiments.runs.recipes import FinetuneRecipe, PretrainRecipe, resolve_recipe
+from psitext.experiments.runs.tensorboard import TensorBoard
 from psitext.model import Model
 from psitext.train.loop import Hook
 
@@ -37,12 +38,14 @@ def pretrain(
     seed: int | None = None,
     settings: Sequence[str] = (),
     hooks: Sequence[Hook] = (),
+    tensorboard: bool = False,
 ) -> Run:
     """Pre-train by a recipe (a name that ``psitext recipes`` lists, or a TOML file) on text files.
 
     ``text`` names the column of tables; ``data_dir`` is where a recipe's own relative paths start. ``minutes``
-    takes the place of the recipe's budget; ``settings`` are ``"a.b=value"`` strings laid over the recipe. A run
-    that is already in ``out`` is gone on with, a finished one is returned as it is.
+    takes the place of the recipe's budget; ``settings`` are ``"a.b=value"`` strings laid over the recipe; ``hooks``
+    are called with every event of the training. A run that is already in ``out`` is gone on with, a finished one is
+    returned as it is.
     """
     files = [data] if isinstance(data, str | Path) else list(data)
     given: dict[str, Any] = {}
@@ -55,9 +58,9 @@ def pretrain(
         raise UserError(
             "there is no text to pre-train on; name files with --data (or a [[corpus]] table in the recipe)"
         )
-    recipe = with_data_dir(recipe, data_dir)
+    recipe = _anchored(with_data_dir(recipe, data_dir))
     folder = Path(out) if out is not None else RUNS / recipe.name
-    return Run(folder, pretrain_run(recipe, folder, hooks))
+    return Run(folder, pretrain_run(recipe, folder, _watched(hooks, tensorboard, folder)))
 
 
 def finetune(
@@ -75,6 +78,7 @@ def finetune(
     seed: int | None = None,
     settings: Sequence[str] = (),
     hooks: Sequence[Hook] = (),
+    tensorboard: bool = False,
 ) -> Model:
     """Fine-tune for a task by name, or on a file with a text and a label column; returns the model with the best
     dev score.
@@ -83,8 +87,17 @@ def finetune(
         task, init=init, config=config, data=data, dev=dev, text=text, pair=pair, label=label, data_dir=data_dir,
         seed=seed, settings=settings,
     )  # fmt: skip
-    folder = Path(out) if out is not None else RUNS / (recipe.task or Path(recipe.data.train or "own").stem)
-    return finetune_run(recipe, folder, hooks)
+    return finetune_as(recipe, Path(out) if out is not None else default_folder(recipe), hooks, tensorboard)
+
+
+def finetune_as(recipe: FinetuneRecipe, folder: Path, hooks: Sequence[Hook] = (), tensorboard: bool = False) -> Model:
+    """Fine-tune by a complete recipe."""
+    return finetune_run(recipe, folder, _watched(hooks, tensorboard, folder))
+
+
+def default_folder(recipe: FinetuneRecipe) -> Path:
+    """Where a fine-tuning goes that is given no place: named by its task or its file."""
+    return RUNS / Path(recipe.task or recipe.data.train or recipe.name).name.split(".")[0]
 
 
 def finetune_recipe(
@@ -119,7 +132,12 @@ def finetune_recipe(
         given["train"] = {"seed": seed}
     recipe = resolve_recipe("finetune", config or "finetune", settings, given)
     assert isinstance(recipe, FinetuneRecipe)
-    return recipe
+    return _anchored(recipe)
+
+
+def with_seed(recipe: FinetuneRecipe, seed: int) -> FinetuneRecipe:
+    """The same recipe under another seed."""
+    return recipe.model_copy(update={"train": recipe.train.model_copy(update={"seed": seed})})
 
 
 def with_data_dir(recipe: PretrainRecipe, data_dir: str | Path | None) -> PretrainRecipe:
@@ -129,18 +147,38 @@ def with_data_dir(recipe: PretrainRecipe, data_dir: str | Path | None) -> Pretra
     return recipe.model_copy(update={"corpus": parts})
 
 
-def resume(folder: str | Path, hooks: Sequence[Hook] = ()) -> Model:
+def resume(folder: str | Path, hooks: Sequence[Hook] = (), tensorboard: bool = False) -> Model:
     """Go on with the run in a folder, from its newest good checkpoint; its frozen recipe says all that is needed."""
     path = Path(folder)
     recipe = RunFolder(path).recipe()
     if recipe is None:
         raise UserError(f"{path} holds no run to go on with: it has no recipe.json")
     if isinstance(recipe, PretrainRecipe):
-        return pretrain_run(recipe, path, hooks)
-    return finetune_run(recipe, path, hooks)
+        return pretrain_run(recipe, path, _watched(hooks, tensorboard, path))
+    return finetune_as(recipe, path, hooks, tensorboard)
 
 
 def absolute(name: str | Path) -> str:
     """A path that still holds when the run is resumed from elsewhere; hub and toy names stay as they are."""
     text = str(name)
     return text if text.startswith(("hub:", "toy:")) else str(Path(text).absolute())
+
+
+def _anchored(recipe: R) -> R:
+    """The recipe with paths that hold from anywhere; names that are no path here stay as they are."""
+
+    def there(name: str | None) -> str | None:
+        prefix, path = ("hf:", (name or "")[3:]) if (name or "").startswith("hf:") else ("", name or "")
+        return f"{prefix}{Path(path).absolute()}" if path and Path(path).exists() else name
+
+    tokenizer = recipe.tokenizer.model_copy(update={"load": there(recipe.tokenizer.load)})
+    changes: dict[str, Any] = {"init": there(recipe.init), "tokenizer": tokenizer}
+    if isinstance(recipe, FinetuneRecipe):
+        files = {key: there(getattr(recipe.data, key)) for key in ("train", "dev", "dir")}
+        task = there(recipe.task) if (recipe.task or "").endswith(".toml") else recipe.task
+        changes |= {"data": recipe.data.model_copy(update=files), "task": task}
+    return recipe.model_copy(update=changes)
+
+
+def _watched(hooks: Sequence[Hook], tensorboard: bool, folder: Path) -> Sequence[Hook]:
+    return [*hooks, TensorBoard(folder / "tensorboard")] if tensorboard else hooks

@@ -43,13 +43,18 @@ class SupervisedSource:
     ids: npt.NDArray[np.int32]  # (N,)
     offsets: Ints  # (S + 1,) where each sample begins
     first: Ints  # (S,) tokens that belong to the first text, [CLS] and its [SEP] included
-    truncated: int  # samples that were cut
+    cut: npt.NDArray[np.bool_]  # (S,) True where the length limit took tokens away
     label: npt.NDArray[np.generic] | None = None  # (S,) int64 classes or float32 scores
     tags: Ints | None = None  # (N,) tag of every token, IGNORED where none is asked for
     span: Ints | None = None  # (S, 2) first and last answer token within the sequence, IGNORED where it was cut off
-    characters: list[npt.NDArray[Any]] = field(
-        default_factory=list
-    )  # S x (n, 2) character range of every token in its own text
+    characters: list[npt.NDArray[Any]] = field(default_factory=list)  # span: S x (n, 2) range of every passage token
+    words: list[Ints] = field(default_factory=list)  # tagging: S x (m,) the words whose tags are asked for
+    word_tags: list[Ints] = field(default_factory=list)  # tagging: S x (w,) the tags of all words
+
+    @property
+    def truncated(self) -> int:
+        """How many samples were cut."""
+        return int(self.cut.sum())
 
     def lengths(self, epoch: int = 0) -> Ints:
         """(S,) tokens of every sample."""
@@ -95,13 +100,13 @@ def encode_examples(
     if task.kind == "span":
         return _spans(examples, tokenizer, config, labelled)
     pieces = _pieces(examples, tokenizer)
-    kept = [cut(a, b, config.max_len) for a, b in pieces]
-    cuts = sum((len(a), len(b)) != (len(x), len(y)) for (a, b), (x, y) in zip(pieces, kept, strict=True))
+    kept = [shortened(a, b, config.max_len) for a, b in pieces]
+    cut = [len(a) + len(b) > len(x) + len(y) for (a, b), (x, y) in zip(pieces, kept, strict=True)]
     label = _labels(examples, task) if labelled else None
-    return _source(tokenizer, config, kept, cuts, label=label)
+    return _source(tokenizer, config, kept, cut, label=label)
 
 
-def cut(a: Ids, b: Ids, max_len: int) -> tuple[Ids, Ids]:
+def shortened(a: Ids, b: Ids, max_len: int) -> tuple[Ids, Ids]:
     """Cut a text or pair from the right to fit ``max_len`` with its special tokens, always the longer one."""
     room = max_len - (3 if len(b) else 2)
     if len(a) + len(b) <= room:
@@ -126,7 +131,7 @@ def _source(
     tokenizer: Tokenizer,
     config: TextConfig,
     kept: Sequence[tuple[Ids, Ids]],
-    truncated: int,
+    cut: Sequence[bool],
     **targets: object,
 ) -> SupervisedSource:
     """Lay [CLS] a [SEP] or [CLS] a [SEP] b [SEP] end to end (chapter 15.8.4)."""
@@ -139,7 +144,7 @@ def _source(
         lengths[index] = first[index] + (len(b) + 1 if len(b) else 0)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     ids = np.concatenate(parts).astype(np.int32)
-    return SupervisedSource(tokenizer, config, ids, offsets, first, truncated, **targets)  # type: ignore[arg-type]
+    return SupervisedSource(tokenizer, config, ids, offsets, first, np.asarray(cut), **targets)  # type: ignore[arg-type]
 
 
 def _labels(examples: Sequence[Example], task: Task) -> npt.NDArray[np.generic]:
@@ -165,22 +170,28 @@ def _known(example: Example, good: bool) -> Example:
 def _tagged(
     examples: Sequence[Example], task: Task, tokenizer: Tokenizer, config: TextConfig, labelled: bool
 ) -> SupervisedSource:
-    """A tag for every word, asked for at the word's first piece (Devlin et al. 2019, 5.3)."""
+    """A tag for every word, asked for at the word's first piece (Devlin et al. 2019, 5.3).
+
+    A word that the limit cut off, or that has no piece at all, is not asked for.
+    """
     index = {name: number for number, name in enumerate(task.labels)}
-    empty = np.empty(0, dtype=np.int32)
-    kept, tags, cuts = [], [], 0
+    empty, room = np.empty(0, dtype=np.int32), config.max_len - 2
+    kept, cut, tags, words, word_tags = [], [], [], [], []
     for example in examples:
         ids, word = tokenizer.encode_words(example.words)
-        room = config.max_len - 2
-        cuts += len(ids) > room
+        cut.append(len(ids) > room)
         ids, word = ids[:room], word[:room]
         head = np.diff(word, prepend=-1) != 0
-        numbers = np.asarray(
-            [_tag(example, tag, index) for tag in example.tags] if labelled else [0] * len(example.words)
-        )
+        given = [_tag(example, tag, index) for tag in example.tags] if labelled else [0] * len(example.words)
+        numbers = np.asarray(given, dtype=np.int64)
         kept.append((ids, empty))
         tags.append(np.concatenate([[IGNORED], np.where(head, numbers[word], IGNORED), [IGNORED]]))
-    return _source(tokenizer, config, kept, cuts, tags=np.concatenate(tags).astype(np.int64))
+        words.append(word[head])
+        word_tags.append(numbers)
+    flat = np.concatenate(tags).astype(np.int64)
+    return _source(
+        tokenizer, config, kept, cut, tags=flat, words=words, word_tags=word_tags if labelled else []
+    )
 
 
 def _tag(example: Example, tag: str, index: dict[str, int]) -> int:
@@ -193,16 +204,17 @@ def _spans(examples: Sequence[Example], tokenizer: Tokenizer, config: TextConfig
     """Question and passage; the answer's characters become tokens of the sequence."""
     questions = tokenizer.encode([example.text for example in examples])
     passages = tokenizer.encode_offsets([example.pair or "" for example in examples])
-    kept, spans, characters, cuts = [], [], [], 0
-    for example, question, (ids, ranges) in zip(examples, questions, passages, strict=True):
-        question = question[: config.max_len // 2]
+    kept, spans, characters, cut = [], [], [], []
+    for example, whole, (ids, ranges) in zip(examples, questions, passages, strict=True):
+        question = whole[: config.max_len // 2]
         room = config.max_len - 3 - len(question)
-        cuts += len(ids) > room
+        cut.append(len(question) < len(whole) or len(ids) > room)
         kept.append((question, ids[:room]))
         characters.append(ranges[:room])
-        spans.append(_token_span(example, ranges[:room], len(question) + 2) if labelled else (IGNORED, IGNORED))
+        if labelled:
+            spans.append(_token_span(example, ranges[:room], len(question) + 2))
     span = np.asarray(spans, dtype=np.int64) if labelled else None
-    return _source(tokenizer, config, kept, cuts, span=span, characters=characters)
+    return _source(tokenizer, config, kept, cut, span=span, characters=characters)
 
 
 def _token_span(example: Example, ranges: npt.NDArray[Any], shift: int) -> tuple[int, int]:

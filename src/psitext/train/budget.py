@@ -5,18 +5,20 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
+import torch
 from accelerate import Accelerator
 from accelerate.utils import broadcast_object_list
 from torch import nn
 from torch.optim import Optimizer
 
+from psitext.errors import UserError
 from psitext.score.losses import Score
 from psitext.text.batches import Source, plan
+from psitext.train.checkpoint import Counters
+from psitext.train.loop import Stepper
 from psitext.train.settings import TrainConfig
 
 WARM_STEPS, TIMED_STEPS = 2, 8
@@ -25,6 +27,12 @@ RESERVE = 0.04  # of a time budget goes to evaluation, checkpoints and reading; 
 
 def resolve(config: TrainConfig, source: Source, seconds_a_step: float | None = None, ranks: int = 1) -> TrainConfig:
     """``config`` with ``steps``, ``evaluate_every`` and ``checkpoint_every`` worked out for this source."""
+    samples, parts = len(source.lengths(0)), ranks * config.accumulation
+    if samples < parts:
+        raise UserError(
+            f"{samples} samples cannot be shared over {ranks} processes with {config.accumulation} micro-steps each; "
+            "lower train.accumulation or give more data"
+        )
     first = _plan(config, source, 0, ranks)
     steps = _steps(config, source, len(first), seconds_a_step, ranks)
     once_an_epoch = min(len(first), steps)
@@ -67,28 +75,13 @@ def seconds_a_step(
     accelerator: Accelerator,
 ) -> float:
     """Measure steps on copies of the network and the optimiser; the originals stay untouched. Equal on every rank."""
-    from psitext.train.loop import fit  # the loop itself is what is timed
-
     # Copied together, so that the optimiser's groups hold the copied parameters.
-    trial, moments = copy.deepcopy((network, optimizer))
-    stamps: list[float] = []
-    settings = config.with_budget(steps=WARM_STEPS + TIMED_STEPS).model_copy(
-        update={"log_every": 1, "checkpoint_every": 10**9, "evaluate_every": 10**9, "patience": 0}
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        fit(
-            trial,
-            moments,
-            score,
-            source,
-            settings,
-            steps=WARM_STEPS + TIMED_STEPS,
-            folder=Path(folder),
-            hooks=[lambda event: stamps.append(time.monotonic())],
-            accelerator=accelerator,
-        )
-    gaps = sorted(b - a for a, b in itertools.pairwise(stamps[WARM_STEPS - 1 :]))
-    measured = [sum(gaps) / len(gaps)] if gaps else [0.0]
+    trial, moments = accelerator.prepare(*copy.deepcopy((network, optimizer)))
+    stepper = Stepper(accelerator, trial, moments, score, source, config, WARM_STEPS + TIMED_STEPS)
+    with torch.random.fork_rng(devices=[]):
+        stamps = [time.monotonic() for _ in stepper.steps(Counters())]
+    accelerator.free_memory()  # it would hold the copies as long as the run
+    measured = [(stamps[-1] - stamps[WARM_STEPS - 1]) / TIMED_STEPS]
     broadcast_object_list(measured)
     return measured[0]
 

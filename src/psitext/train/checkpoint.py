@@ -9,7 +9,9 @@ ranks (then equal to float tolerance, not bit for bit).
 
 from __future__ import annotations
 
+import errno
 import json
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -150,11 +152,12 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def write_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Write one safetensors file (inside a folder that becomes visible as a whole)."""
+    """Write one safetensors file (inside a folder that becomes visible as a whole); a full disk is an OSError."""
     try:
         save_file({name: value.contiguous() for name, value in tensors.items()}, path)
     except SafetensorError as error:  # how the library reports a full disk
-        raise UserError(f"cannot write {path}: {error}; nothing was changed") from None
+        number = re.search(r"os error (\d+)", str(error))
+        raise OSError(int(number[1]) if number else errno.EIO, str(error), str(path)) from None
 
 
 def _best(step: int) -> str:

@@ -11,7 +11,7 @@ from psitext.errors import UserError
 from psitext.experiments.runs.recipes import CorpusConfig
 from psitext.text import toy
 from psitext.text.pretraining.building import content_key, store_key, write_store
-from psitext.text.pretraining.store import Store, TextFile
+from psitext.text.pretraining.store import META, Store, TextFile
 from psitext.text.sources import sentences
 from psitext.text.tokenizer import Tokenizer
 
@@ -30,7 +30,11 @@ def read(parts: Sequence[CorpusConfig]) -> Iterator[str | None]:
 
 
 def store(parts: Sequence[CorpusConfig], tokenizer: Tokenizer, folder: Path) -> Store:
-    """The token store of the parts, built once; the same parts and tokenizer open it again."""
+    """The token store of the parts, built once: a resumed run opens what it started with, whatever became of the
+    text.
+    """
+    if (folder / META).is_file():
+        return Store.open(folder, tokenizer)
     files = [path for part in parts for name in part.files if not _named(name) for path in paths(part, name)]
     key = content_key([_part_key(part, tokenizer) for part in parts])
     listed = [TextFile(name=path.name, size=path.stat().st_size) for path in files]

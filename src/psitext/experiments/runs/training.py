@@ -1,32 +1,25 @@
-"""The part of a run that pre-training and fine-tuning share: freeze the recipe, then fit."""
+"""The part of a run that pre-training and fine-tuning share: settle the recipe, then fit."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TypeVar
 
 from accelerate import Accelerator
+from accelerate.utils import DistributedType, broadcast_object_list
+from torch.optim import Optimizer
 
-from psitext.errors import UserError
-from psitext.experiments.runs.folder import RunFolder
-from psitext.experiments.runs.recipes import FinetuneRecipe, PretrainRecipe
+from psitext.experiments.runs import ranks
+from psitext.experiments.runs.folder import R, RunFolder, Stopped
 from psitext.nn.numerics import Precision, fastest
 from psitext.score.losses import Score
 from psitext.text.batches import Source
+from psitext.train import checkpoint
 from psitext.train.budget import resolve, seconds_a_step
-from psitext.train.loop import Event, Hook, Outcome, Validation, fit
+from psitext.train.checkpoint import Counters
+from psitext.train.loop import Event, Hook, Validation, fit
 from psitext.train.network import Network
 from psitext.train.optim import adamw
-
-R = TypeVar("R", PretrainRecipe, FinetuneRecipe)
-
-
-class Stopped(UserError):
-    """A run that was asked to stop and saved itself."""
-
-    def __init__(self, folder: Path, step: int) -> None:
-        super().__init__(f"stopped after step {step}; `psitext resume {folder}` goes on from there")
 
 
 def train(
@@ -37,26 +30,20 @@ def train(
     source: Source,
     validation: Callable[[Precision], Validation] | None,
     hooks: Sequence[Hook],
-    *,
-    resumed: bool,
-) -> tuple[R, Outcome]:
-    """Work out the budget, freeze the recipe into the folder, train. Returns the frozen recipe and what came of it."""
-    accelerator = Accelerator()
+) -> tuple[R, Counters]:
+    """Settle the recipe's budget and precision, train; returns the settled recipe and how far the run came.
+
+    ``network`` ends with the weights to keep, whole on every rank.
+    Errors: Stopped, when the run was asked to stop.
+    """
+    accelerator = ranks.accelerator()
     if recipe.train.freeze:
-        for parameter in network.encoder.parameters():
-            parameter.requires_grad_(False)
-    optimizer = adamw(network.encoder, network.head, recipe.train.optim)
-    if not resumed:
-        if recipe.train.precision == "auto":
-            settled = recipe.train.model_copy(update={"precision": fastest(accelerator.device)})
-            recipe = recipe.model_copy(update={"train": settled})
-        seconds = None
-        if recipe.train.minutes is not None:
-            seconds = seconds_a_step(network, optimizer, score, source, recipe.train, accelerator)
-        settings = resolve(recipe.train, source, seconds, accelerator.num_processes)
-        recipe = recipe.model_copy(update={"train": settings})
-        if accelerator.is_main_process:
-            folder.start(recipe)
+        network.encoder.requires_grad_(False)
+    # FSDP shards a network in place; then a copy is trained, and its weights are gathered into the network.
+    sharded = accelerator.distributed_type == DistributedType.FSDP
+    trained = copy.deepcopy(network) if sharded else network
+    optimizer = adamw(trained.encoder, trained.head, recipe.train.optim)
+    recipe = _settled(folder, recipe, trained, optimizer, score, source, accelerator)
     if accelerator.is_main_process:
         folder.rewind()
     accelerator.wait_for_everyone()
@@ -66,7 +53,7 @@ def train(
 
     assert recipe.train.steps is not None
     outcome = fit(
-        network,
+        trained,
         optimizer,
         score,
         source,
@@ -77,4 +64,33 @@ def train(
         hooks=[log, *hooks],
         accelerator=accelerator,
     )
-    return recipe, outcome
+    if not outcome.finished:
+        raise Stopped(folder.path, outcome.counters.step)
+    if sharded:
+        checkpoint.load_tensors(network, checkpoint.tensors_of(trained), "the sharded network")
+        network.to(accelerator.device)
+    return recipe, outcome.counters
+
+
+def _settled(
+    folder: RunFolder,
+    recipe: R,
+    network: Network,
+    optimizer: Optimizer,
+    score: Score,
+    source: Source,
+    accelerator: Accelerator,
+) -> R:
+    """The recipe with everything worked out and written down; one that is settled comes back as it is."""
+    settings, seconds = recipe.train, None
+    if settings.precision == "auto":
+        measured: list[Precision] = [fastest(accelerator.device)]
+        broadcast_object_list(measured)  # the main process decides for all
+        settings = settings.model_copy(update={"precision": measured[0]})
+    if settings.minutes is not None:
+        seconds = seconds_a_step(network, optimizer, score, source, settings, accelerator)
+    settings = resolve(settings, source, seconds, accelerator.num_processes)
+    settled = recipe.model_copy(update={"train": settings})
+    if accelerator.is_main_process and settled != recipe:
+        folder.settle(settled)
+    return settled

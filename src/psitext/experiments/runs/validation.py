@@ -10,6 +10,7 @@ from torch import nn
 from psitext.model import evaluate_network
 from psitext.nn.numerics import Precision, autocast
 from psitext.score.losses import Score
+from psitext.score.metrics import LOWER_IS_BETTER
 from psitext.text.batches import Source
 from psitext.text.examples import Task
 from psitext.text.supervised import SupervisedSource
@@ -64,4 +65,4 @@ def task_metrics(sources: Mapping[str, SupervisedSource], task: Task, precision:
             values |= {prefix + key: value for key, value in found.items()}
         return values
 
-    return Validation(evaluate, task.headline)
+    return Validation(evaluate, task.headline, task.headline in LOWER_IS_BETTER)

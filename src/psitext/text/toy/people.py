@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from psitext.text.toy.grammar import Dice
 
-WOMEN = tuple("Mira Anna Ines Yuki Lena Nora Amara Sofia Ruth Mei Clara Tala".split())
-MEN = tuple("Tomas Kofi Omar Emil Hiro Paul Diego Sami Leo Anton Ravi Jonas".split())
+WOMEN = tuple("Mira Anna Yuki Lena Amara Ruth Mei Clara".split())
+MEN = tuple("Tomas Kofi Omar Emil Hiro Paul Leo Ravi".split())
 NAMES = WOMEN + MEN
-TOWNS = tuple("Arles Kobe Bergen Lima Turin Accra Porto Quito".split())
+TOWNS = tuple("Arles Kobe Bergen Lima Accra Quito".split())
 COLOURS = tuple("red blue green yellow white black".split())
 WEATHER = (("rainy", "rain"), ("windy", "wind"), ("snowy", "snow"), ("foggy", "fog"), ("sunny", "sun"))
 # The hero tells the story: A and all its pronouns.

@@ -1,0 +1,32 @@
+"""Several processes, one run: the main one makes the files, all of them read what it made."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+import torch
+from accelerate import Accelerator, PartialState
+
+
+def accelerator() -> Accelerator:
+    """The devices of this run. Without an accelerator of any kind, processes meet over the CPU's own backend."""
+    return Accelerator(cpu=not torch.accelerator.is_available())
+
+
+def is_main() -> bool:
+    """True in the one process that writes, also where there is no other."""
+    return bool(_state().is_main_process)
+
+
+def main_first() -> AbstractContextManager[None]:
+    """The main process runs the block, then the others: what it made, they find made."""
+    return _state().main_process_first()  # type: ignore[no-any-return]
+
+
+def wait() -> None:
+    """Go on when every process has come this far."""
+    _state().wait_for_everyone()
+
+
+def _state() -> PartialState:
+    return PartialState(cpu=not torch.accelerator.is_available())

@@ -1,0 +1,89 @@
+"""Where models come from: psitext's own folders, and BERT checkpoints in Hugging Face's layout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from psitext.assemble import build_encoder, build_head, build_pretraining_head, encoder_config
+from psitext.config import build
+from psitext.encoders.bert import Bert
+from psitext.errors import UserError
+from psitext.heads.affine import AffineConfig
+from psitext.heads.pretraining import PretrainingConfig
+from psitext.model import folder
+from psitext.model.model import TEXT, Model, Sentences
+from psitext.text.examples import Task
+from psitext.text.supervised import TextConfig
+from psitext.text.tokenizer import Tokenizer
+from psitext.train import checkpoint
+from psitext.train.network import Network
+
+HF = "hf:"
+
+
+def load(source: str | Path, *, pool: str | None = None) -> Model:
+    """Load a model: a folder that psitext saved, a run's folder, or ``hf:<folder or hub id>``.
+
+    ``pool`` says what the sentence vector is ("pooled", "cls", "mean"); None keeps what the model was made with.
+    Another one leaves the model without its head, which was made to read the old vector.
+
+    Errors: no such folder, one that is not a model, one whose files are damaged or of another format or family.
+    """
+    if str(source).startswith(HF):
+        return from_hf(str(source).removeprefix(HF), pool)
+    path = folder.find(Path(source))
+    tree = folder.read_config(path)
+    task = build(Task, tree["task"], str(path)) if tree["task"] else None
+    encoder = build_encoder(encoder_config(tree["encoder"], str(path)))
+    head, module = _head(tree["head"], task, encoder, str(path))
+    network = Network(encoder, module)
+    checkpoint.load_tensors(network, checkpoint.read_tensors(path / checkpoint.MODEL), str(path))
+    tokenizers = {file.stem: Tokenizer.load(file) for file in sorted((path / folder.TOKENIZERS).glob("*.json"))}
+    text = build(TextConfig, tree["text"], str(path))
+    model = Model(network.eval(), tokenizers, text, head, task, tree["temperature"], tree["facts"])
+    return model if pool in (None, encoder.config.pool) else with_pool(model, str(pool))
+
+
+def from_hf(source: str, pool: str | None = None) -> Model:
+    """A Hugging Face BERT, by folder or hub id, as a model without a task."""
+    from psitext.hf.bert import read_bert
+
+    found = read_bert(source, pool=pool)
+    encoder = build_encoder(found.config)
+    checkpoint.load_tensors(encoder, found.encoder, source)
+    text = TextConfig(max_len=min(found.config.max_len, 512))
+    return Model(Network(encoder, Sentences()).eval(), {TEXT: found.tokenizer}, text, facts={"from": f"hf:{source}"})
+
+
+def with_pool(model: Model, pool: str) -> Model:
+    """The encoder of a model under another sentence vector, without a head: what read the old vector cannot read
+    the new one.
+    """
+    old = model.encoder
+    config = build(type(old.config), {**old.config.tree(), "pool": pool}, "the sentence vector")
+    encoder = build_encoder(config)
+    tensors = checkpoint.tensors_of(encoder) | {
+        name: value
+        for name, value in checkpoint.tensors_of(old).items()
+        if encoder.pooler is not None or "pooler" not in name
+    }
+    checkpoint.load_tensors(encoder, tensors, "the encoder")
+    return Model(Network(encoder, Sentences()).eval(), model.tokenizers, model.text, facts=model.facts)
+
+
+def _head(
+    tree: Mapping[str, Any], task: Task | None, encoder: Bert, origin: str
+) -> tuple[AffineConfig | PretrainingConfig | None, nn.Module]:
+    if tree["for"] == "none":
+        return None, Sentences()
+    if tree["for"] == "pretraining":
+        words = build(PretrainingConfig, tree["settings"], origin)
+        return words, build_pretraining_head(encoder, words)
+    if tree["for"] == "task" and task is not None:
+        affine = build(AffineConfig, tree["settings"], origin)
+        return affine, build_head(task, encoder, affine)
+    raise UserError(f"{origin} has a head for {tree['for']!r}, which this psitext does not know")
