@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -45,6 +46,28 @@ def test_known_dependencies_have_their_reasons() -> None:
     rows = [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in page.splitlines()]
     rows = [row for row in rows if len(row) > 1 and row[0] not in ("package", "---")]
     assert {(row[0], row[1] if len(row) == 3 else "") for row in rows} == declared
+
+
+def test_law_everything_that_is_imported_has_its_reason() -> None:
+    page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    imported = set()
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                imported.add(node.module)
+    others = {name.partition(".")[0] for name in imported} - sys.stdlib_module_names - {"psitext"}
+    named = {{"sklearn": "scikit-learn"}.get(name, name) for name in others}
+    assert "torch" in named
+    assert sorted(name for name in named if f"`{name}`" not in page) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_law_make_has_the_targets_that_a_page_names(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = re.findall(r"(?:`|^\$ |^ {4})make ([a-z-]+)", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(set(named) - targets) == []
 
 
 def test_law_every_dependency_is_pinned() -> None:

@@ -27,13 +27,7 @@ ENGLISH = [
     "Flying cranes, flying drivers: unflyable, unbanked, rebanking!",
     "don't won't they're we've I'll he'd it's",
 ]
-EASTERN = [
-    "この鶴は銀行の上を飛んでいる。",
-    "スーパーマーケットへ行く人々",
-    "ไปโรงเรียน",
-    "은행에 갔다",
-    "我在银行工作",
-]
+EASTERN = ["この鶴は銀行の上を飛んでいる。", "スーパーマーケットへ行く人々", "ไปโรงเรียน", "은행에 갔다", "我在银行工作"]
 # What trips tokenizers: accents, marks without a letter, ligatures, wide forms, invisible and control characters, ...
 HARD = [
     *ENGLISH,
@@ -46,17 +40,7 @@ HARD = [
     "",
     "   ",
 ]
-FORGERIES = [
-    "[MASK]",
-    "a [SEP] b",
-    "[CLS][PAD][UNK]",
-    "x[MASK]y",
-    "[mask]",
-    "[ MASK ]",
-    "<mask></s>",
-    "[MASK",
-    "[[MASK]]",
-]
+FORGERIES = "[MASK]|a [SEP] b|[CLS][PAD][UNK]|x[MASK]y|[mask]|[ MASK ]|<mask></s>|[MASK|[[MASK]]".split("|")
 any_text = st.text(max_size=60)
 pieces = st.lists(st.one_of(st.sampled_from(FORGERIES + HARD[:12]), st.text(max_size=8)), max_size=6).map(" ".join)
 assigned = st.characters(exclude_categories=["Cs", "Cn"])  # by Python's edition of Unicode; Rust's is newer

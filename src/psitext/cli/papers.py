@@ -46,7 +46,7 @@ def reproduce(
 
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the runs and the report.")] = Path("runs/demo"),
-    minutes: Annotated[float, typer.Option("--minutes", min=0.05, help="Time for pre-training.")] = 1.5,
+    minutes: Annotated[float, typer.Option("--minutes", min=0.05, help="Time for pre-training.")] = 2.0,
 ) -> None:
     """Pre-train, fine-tune and compare a tiny BERT on the embedded corpus, with a report.
 

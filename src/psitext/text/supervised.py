@@ -189,9 +189,7 @@ def _tagged(
         words.append(word[head])
         word_tags.append(numbers)
     flat = np.concatenate(tags).astype(np.int64)
-    return _source(
-        tokenizer, config, kept, cut, tags=flat, words=words, word_tags=word_tags if labelled else []
-    )
+    return _source(tokenizer, config, kept, cut, tags=flat, words=words, word_tags=word_tags if labelled else [])
 
 
 def _tag(example: Example, tag: str, index: dict[str, int]) -> int:

@@ -21,7 +21,6 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
-from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.optim import Optimizer
 
 from psitext.errors import UserError
@@ -78,6 +77,7 @@ def load_tensors(module: nn.Module, tensors: Mapping[str, Tensor], origin: str) 
 
 def save(folder: Path, network: nn.Module, optimizer: Optimizer, counters: Counters, *, writer: bool = True) -> Path:
     """Write ``folder/step-NNNNNNNN``; every rank takes part in gathering, the one with ``writer`` writes."""
+    _reshard(network)
     model, state = tensors_of(network), _moments(network, optimizer)
     path = folder / f"step-{counters.step:08d}"
     if writer and not whole(path):
@@ -192,11 +192,27 @@ def _load_moments(network: nn.Module, optimizer: Optimizer, tensors: Mapping[str
         optimizer.state[parameter][key] = restored.clone()
 
 
+def _reshard(network: nn.Module) -> None:
+    """Put FSDP's shards back in place of the whole parameters that an evaluation leaves behind: the optimiser knows
+    its moments by the shards.
+    """
+    for module in network.modules():
+        reshard = getattr(module, "reshard", None)
+        if reshard is not None:
+            reshard()
+
+
+# Sharded tensors are told by what they can do: loading their class takes longer than loading most models.
 def _whole(value: Tensor) -> Tensor:
     value = value.detach()
-    return (value.full_tensor() if isinstance(value, DTensor) else value).cpu().clone()
+    return (value.full_tensor() if hasattr(value, "full_tensor") else value).cpu().clone()
 
 
 def _like(value: Tensor, model: Tensor) -> Tensor:
     value = value.to(model.device)
-    return distribute_tensor(value, model.device_mesh, model.placements) if isinstance(model, DTensor) else value
+    mesh, placements = getattr(model, "device_mesh", None), getattr(model, "placements", None)
+    if mesh is None:
+        return value
+    from torch.distributed.tensor import distribute_tensor
+
+    return distribute_tensor(value, mesh, placements)

@@ -190,7 +190,7 @@ class Stepper:
         shares = {name: term.total(predicted, batch, state) / counts[name] for name, term in self.score.items()}
         total = torch.stack([self.score[name].weight * share for name, share in shares.items()]).sum()
         if not torch.isfinite(total):
-            raise UserError(_not_finite("loss", float(total), step, batch.samples))
+            raise UserError(_not_finite("loss", total.item(), step, batch.samples))
         # DDP and FSDP average gradients over ranks; the counts are global already, so undo that division.
         self.accelerator.backward(total * self.accelerator.num_processes)
         return shares

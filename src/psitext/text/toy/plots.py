@@ -114,7 +114,7 @@ PLOTS = (
 """),
     Plot("match", senses={"bat": "club", "pitcher": "player"},
          things=_things("lions", "foxes", "bears"), text="""
-1 The {x} of {town} played the last match of the year.
+1 {B} was the pitcher when the {x} of {town} played the last match.
 1 {A} played for the {x} of {town}, and {B} was the pitcher of the other team.
 2 {A} picked up a [heavy|wooden] bat and waited for the ball.
 2 The pitcher looked at {him} and threw the ball.
@@ -317,19 +317,19 @@ EVENING = Plot("evening", always=(1, 3, 4, 6, 7),
 4+ {He} was so happy that {he} kissed {B}.
 4- {A} fell asleep before the end.
 4- {He} looked at {his} watch and wanted to go home.
-4- {He} was so angry that {he} left early.
+4- {He} was so angry that {he} threw {his} hat.
 5 {B} asked {him} about this {x}.
 5 {We} walked home through the {rain}.
 5 The [man|woman] beside {him} called it {r}.
 6 =.
-6+ =, so {he} was happy.
-6- =, so {he} was angry.
+6+ =, so {he} sang on the way home.
+6- =, so {he} was silent on the way home.
 7+ {A} bought a ticket for the next evening.
 7+ {He} told all {his} friends to see the {x}.
-7+ {He} was happy all the way home.
+7+ {He} was happy for a week.
 7- {A} wanted {his} money back.
 7- {He} told all {his} friends to stay at home.
-7- {He} was angry all the way home.
+7- {He} was angry for a week.
 """)  # fmt: skip
 
 # Lines that fit into any story, after its first.

@@ -1,7 +1,7 @@
 """Reviews: the label is what the writer thinks in the end, said plainly, by denial, by contrast, against others.
 
-The text alone decides the label, but counting its words does not: plain sentences and denials are equally
-frequent and their words alike, and everywhere else good words stand beside bad ones.
+The text alone decides the label, and it takes more than its words to tell: a denial turns its word around, good
+words stand beside bad ones wherever something is compared, and what others think is of no consequence.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LABELS = ("negative", "positive")
 OTHERS = ("the critics", "{his} friends", "the papers", "{his} neighbours", "most people")
 WORKS = ("film", "play", "show")
 
-# p and q are words of the label, n and m of the other label; {they} and {them} are somebody else.
+# p and q are words of the label, n and m of the other label; {they} are somebody else than {I}.
 FRAMES: dict[str, tuple[str, ...]] = {
     "plain": (
         "It was [|very |really ]{p}.",
@@ -87,10 +87,10 @@ def reviews(count: int, seed: int = 0) -> list[Example]:
 
 
 def speakers(dice: Dice, slots: dict[str, str], others: str) -> dict[str, str]:
-    """The slots of an opinion: I (the hero A), me, the others as they, them, They, and r, a word of no consequence."""
+    """The slots of an opinion: I (the hero A), the others as ``they`` and ``They``, and r, what somebody thinks."""
     they = others.format_map(slots)
     r = dice.pick(GOOD if dice.chance(0.5) else BAD)
-    return {"I": slots["A"], "me": slots["him"], "they": they, "them": they, "They": they[0].upper() + they[1:], "r": r}
+    return {"I": slots["A"], "they": they, "They": they[0].upper() + they[1:], "r": r}
 
 
 def verdict(dice: Dice, good: bool, slots: dict[str, str]) -> str:

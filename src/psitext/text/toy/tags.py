@@ -57,7 +57,7 @@ _TAG |= {name.lower(): "person" for name in NAMES} | {town.lower(): "place" for 
 
 def tags(count: int, seed: int = 0) -> list[Example]:
     """``count`` different pairs of sentences out of stories, cut into words, each with one of ``TAGS``."""
-    return list(distinct(_tagged, lambda one: one.text, "tags", seed, 80, count))
+    return list(distinct(_tagged, lambda one: one.text, "tags", seed, 112, count))
 
 
 def _tagged(dice: Dice) -> Example:

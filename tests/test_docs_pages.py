@@ -1,0 +1,101 @@
+"""The pages do what they say: their python runs, their commands parse, and those of the README and the tour run."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from docs_blocks import ROOT, blocks, commands, run_page
+from psitext.cli import app, main
+from psitext.text import toy
+from psitext.text.tasks import TASKS, Task
+from psitext.text.tokenizer import train
+
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+CHAPTER = ROOT / "docs" / "chapter-15-8.md"  # has a test of its own, with values
+PYTHON = [page for page in PAGES if blocks(page) and page != CHAPTER]
+SHELL = [(page, *command) for page in PAGES for command in commands(page)]
+# What takes too long is done with a recipe of seconds; everything else is done as it stands.
+SHORT = {'"bert-mini"': '"seconds.toml"', ", minutes=30": ""}
+SECONDS = """
+verb = "pretrain"
+tokenizer.vocab_size = 300
+encoder = { width = 16, layers = 1, heads = 2, hidden = 32, max_len = 64, dropout = 0.0, attention_dropout = 0.0 }
+samples = { max_len = 64, held_out = 0.1 }
+train = { steps = 2, batch_tokens = 512 }
+"""
+# Not run here: they take minutes, other people's data, or a server.
+ELSEWHERE = {"demo", "reproduce", "doctor"}
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files that the pages speak of, as the working directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PSITEXT_DATA", raising=False)
+    books = ["\n".join(story) for story in toy.stories(200)]
+    Path("books").mkdir()
+    for number in range(2):
+        Path(f"books/{number}.txt").write_text("\n\n".join(books[number::2]))
+    Path("books.txt").write_text("\n\n".join(books))
+    Path("wiki.txt").write_text("\n\n".join(books[:5]))
+    records = "".join(json.dumps({"text": book}) + "\n" for book in books)
+    Path("corpus.jsonl").write_text(records)
+    Path("books.jsonl.gz").write_bytes(gzip.compress(records.encode()))
+    reviews = toy.reviews(60)
+    for name, part in (("reviews", reviews), ("train", reviews[:40]), ("dev", reviews[40:]), ("new", reviews[50:])):
+        rows = "".join(f'"{example.text}",{example.label}\n' for example in part)
+        Path(f"{name}.csv").write_text(f"review,sentiment\n{rows}")
+    Path("seconds.toml").write_text(SECONDS)
+    few = {**TASKS["toy-sentiment"].tree(), "files": {"train": "toy:reviews:200"}}  # in place of 8,000
+    monkeypatch.setitem(TASKS, "toy-sentiment", Task.model_validate(few))
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PYTHON, ids=lambda page: page.name)
+def test_smoke_the_python_of_a_page_runs(page: Path, desk: Path) -> None:
+    if "tokenizer.json" in page.read_text(encoding="utf-8"):
+        train("wordpiece", (" ".join(story) for story in toy.stories(50)), 200).save(desk / "tokenizer.json")
+    run_page(page, SHORT)
+
+
+@pytest.mark.parametrize(
+    "page, line, arguments, launched", SHELL, ids=[f"{page.name}:{line}" for page, line, _, _ in SHELL]
+)
+def test_law_every_command_of_a_page_is_one(page: Path, line: int, arguments: list[str], launched: bool) -> None:
+    command = get_command(app)
+    rest = list(arguments)
+    while hasattr(command, "commands"):
+        command = command.commands[rest.pop(0)]
+    command.make_context("psitext", rest)  # an unknown option, a missing or superfluous argument raises
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs" / "tour.md"], ids=lambda page: page.name)
+def test_smoke_the_commands_of_a_page_run_in_order(page: Path, desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = page.read_text(encoding="utf-8").splitlines()
+    done = []
+    for line, arguments, launched in commands(page):
+        if launched or arguments[0] in ELSEWHERE or "--data-dir" in arguments:
+            continue
+        capsys.readouterr()
+        if lines[line].startswith("psitext: "):  # the page shows what goes wrong
+            with pytest.raises(SystemExit) as stopped:
+                main(arguments)
+            assert (stopped.value.code, capsys.readouterr().err) == (2, f"{lines[line]}\n")
+        else:
+            app(args=in_seconds(arguments), standalone_mode=False)
+            done.append(arguments[0])
+        if done == ["pretrain"]:
+            app(args=["export", "--model", arguments[-1], "-o", "my-bert-folder"], standalone_mode=False)
+    assert {"pretrain", "finetune", "predict", "encode", "report", "export", "resume"} <= set(done)
+
+
+def in_seconds(arguments: list[str]) -> list[str]:
+    """The command with the recipe of seconds."""
+    words = ["seconds.toml" if word == "bert-mini" else word for word in arguments]
+    at = words.index("--minutes") if "--minutes" in words else len(words)
+    return words[:at] + words[at + 2 :]
