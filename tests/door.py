@@ -23,9 +23,9 @@ from tempfile import TemporaryDirectory
 
 SERVER = """
 import gc, json, os, resource, signal, sys, traceback
-import psitext.cli, psitext.cli.early, psitext.cli.progress, psitext.cli.tables, psitext.cli.output
+import psitext.cli, psitext.cli.early, psitext.cli.terminal, psitext.cli.output
 import psitext.experiments.run, psitext.experiments.evaluation, psitext.experiments.export
-children = {}
+
 for line in sys.stdin:
     order = json.loads(line)
     if "wait" in order:

@@ -48,9 +48,8 @@ def encoder_config(tree: Mapping[str, Any], origin: str) -> BertConfig:
     """Check the settings of an encoder of whatever family they name."""
     family = tree.get("family", "bert")
     if family not in ENCODERS:
-        raise UserError(
-            f"{origin} names no known family {family!r}{near(str(family), ENCODERS)}; there are: {', '.join(ENCODERS)}"
-        )
+        known = near(str(family), ENCODERS) or "; there are: " + ", ".join(ENCODERS)
+        raise UserError(f"{origin} names no known family {family!r}{known}")
     return build(ENCODERS[family][0], tree, f"the encoder of {origin}")
 
 

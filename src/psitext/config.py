@@ -146,6 +146,9 @@ def _sentence(cls: type[BaseModel], error: ValidationError, origin: str) -> str:
     where = ".".join(steps) or "the recipe"
     if first["type"] == "extra_forbidden":
         return f"{origin} has an unknown key {where!r}{near(steps[-1], _keys(cls, steps[:-1]))}"
+    if not steps and first["type"] == "value_error":  # from a check of the whole, whose values are a page
+        message = first["msg"].removeprefix("Value error, ")
+        return f"{origin}: {message}"
     if first["type"] == "missing":
         return f"{origin} lacks {where!r}"
     message = first["msg"].removeprefix("Value error, ")

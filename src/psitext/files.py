@@ -26,7 +26,6 @@ _REASONS = {
     errno.EISDIR: "that is a folder",
     errno.EEXIST: "a part of that path is a file",
     errno.EFBIG: "the file would be larger than the system allows",
-    errno.EIO: "the disk reports an error",
     errno.ENAMETOOLONG: "the name is too long",
 }
 

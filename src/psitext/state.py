@@ -109,7 +109,7 @@ class Bond(State):
 
     def to_real(self) -> Tensor:
         """The vectors with their scale; refuses where that leaves the range of the dtype."""
-        vector = super().to_real()
+        vector = State.to_real(self)  # super() does not work in a dataclass with slots
         size = vector.detach().abs().amax(-1)  # (B,)
         worst = float(torch.where(size > 0, size.log() + self.log_scale.detach(), -torch.inf).max())
         if worst >= float(np.log(torch.finfo(vector.dtype).max)) or not bool(

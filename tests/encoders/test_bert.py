@@ -96,6 +96,22 @@ def test_law_single_precision_agrees_with_double(pool: str) -> None:
     assert_close(single.double(), double, rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("row", [None, 24])
+@pytest.mark.parametrize("layers", [0, 1, 2])
+def test_law_a_head_may_say_what_it_reads(pool: str, row: int | None, layers: int) -> None:
+    encoder, batch = tiny.bert(pool=pool, layers=layers).double(), tiny.batch(LENGTHS, row=row)
+    read = batch.starts[[4, 1]] + 2
+    with torch.no_grad():
+        whole, some = encoder(batch), encoder(replace(batch, read=read))
+    assert_close(some.vector, whole.vector, rtol=0, atol=1e-12)
+    assert some.tokens.shape == whole.tokens.shape
+    assert_close(some.tokens.flatten(0, 1)[read], whole.tokens.flatten(0, 1)[read], rtol=0, atol=1e-12)
+    spared = some.tokens.flatten(0, 1).isnan().any(-1)  # what was not asked for cannot be mistaken for a state
+    known = 0 if pool == "mean" or layers == 0 else len(LENGTHS) + len(read)
+    assert int(spared.sum()) == (batch.ids.numel() - known if known else 0)
+
+
 @pytest.mark.parametrize("what", ["token", "segment", "position"])
 def test_law_tokens_segments_and_positions_all_matter(what: str) -> None:
     encoder, batch = tiny.bert(), tiny.batch([10])

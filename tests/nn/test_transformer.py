@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from psitext.nn.transformer import Attention, Block, Parts, dot_product
+from psitext.nn.transformer import Asked, Attention, Block, Parts, dot_product
 
 WIDTH, HEADS, HIDDEN = 12, 3, 20
 REAL = Parts(linear=nn.Linear, norm=nn.LayerNorm, activation=F.gelu, score=dot_product, dropout=nn.Dropout)
@@ -103,6 +103,29 @@ def test_law_attention_does_not_know_the_order_of_tokens() -> None:
     torch.testing.assert_close(made(x[:, order], None), made(x, None)[:, order], rtol=0, atol=1e-12)
 
 
+MASKS = {
+    "none": None,
+    "keys": torch.tensor([True, True, True, True, False]).expand(3, 1, 1, 5),
+    "pairs": (torch.arange(25).reshape(5, 5) % 3 == 0).expand(3, 1, 5, 5) | torch.eye(5, dtype=torch.bool),
+}
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("places", [[0, 5, 10], [13, 0, 1, 11, 11], [7], list(range(15))])
+def test_law_what_is_asked_for_is_what_the_whole_block_has_there(mask: str, places: list[int]) -> None:
+    made, x = block(), torch.randn(3, 5, WIDTH, dtype=torch.float64, requires_grad=True)
+    asked = Asked.of(torch.tensor(places), 3, 5)
+    assert asked.at.tolist() == sorted(set(places))
+    some, whole = made(x, MASKS[mask], asked), made(x, MASKS[mask]).flatten(0, 1)[asked.at]
+    torch.testing.assert_close(some, whole, rtol=0, atol=1e-12)
+    weights = torch.randn_like(whole)
+    inputs = [x, *made.parameters()]
+    for one, other in zip(
+        torch.autograd.grad(some, inputs, weights), torch.autograd.grad(whole, inputs, weights), strict=True
+    ):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
+
+
 def test_known_dropout_is_active_in_training_only() -> None:
     x = torch.randn(1, 6, WIDTH, dtype=torch.float64)
     for settings in ({"dropout": 0.5}, {"attention_dropout": 0.5}):
@@ -194,3 +217,5 @@ def test_parity_one_block_serves_planar_complex_tensors() -> None:
         expected = literal_complex(made, as_complex(x), mask)
     assert out.shape == x.shape
     torch.testing.assert_close(as_complex(out), expected, rtol=0, atol=1e-12)
+    asked = Asked.of(torch.tensor([1, 3, 12]), 3, 5)
+    torch.testing.assert_close(made(x, mask, asked), out.flatten(1, 2)[:, asked.at], rtol=0, atol=1e-12)

@@ -22,6 +22,7 @@ from psitext.score.losses import (
     regression,
     span,
     tagging,
+    word_surprise_sum,
 )
 from psitext.state import SentenceState
 from psitext.text.batches import Batch
@@ -54,6 +55,31 @@ def test_parity_cross_entropy_is_its_formula() -> None:
     weights = torch.tensor([0.5, 2.0, 1.0])
     expected = nll(logits[0], 2) + 0.5 * nll(logits[1], 0) + 2 * nll(logits[3], 1)
     assert cross_entropy_sum(logits, labels, weights).item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_parity_word_surprise_is_cross_entropy() -> None:
+    words = torch.tensor([2, 0, 4, 2])
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        logits = (5 * torch.randn(4, 5)).to(dtype).requires_grad_()
+        same = logits.detach().clone().requires_grad_()
+        mine, formula = word_surprise_sum(logits, words), cross_entropy_sum(same, words)
+        assert mine.dtype == formula.dtype
+        assert_close(mine, formula)
+        (0.3 * mine).backward()
+        (0.3 * formula).backward()
+        assert_close(logits.grad, same.grad)
+        assert logits.grad.dtype == dtype
+    none = torch.zeros(0, 5, requires_grad=True)
+    word_surprise_sum(none, words[:0]).backward()
+    assert none.grad.shape == (0, 5)
+
+
+def test_known_word_surprise_gives_its_gradient_once() -> None:
+    logits = torch.randn(3, 5, requires_grad=True)
+    total = word_surprise_sum(logits, torch.tensor([1, 0, 4]))
+    total.backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="taken already"):
+        total.backward()
 
 
 def test_law_sums_are_in_float32_or_better() -> None:

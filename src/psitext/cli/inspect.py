@@ -42,7 +42,7 @@ def doctor() -> None:
 
     Example: psitext doctor
     """
-    from psitext.cli.tables import rows_table
+    from psitext.cli.terminal import rows_table
     from psitext.experiments.doctor import findings
 
     rows_table([{"what": f.what, "found": f.found, "advice": f.advice} for f in findings()])
@@ -61,7 +61,7 @@ def similarity(
     from psitext.cli import early
 
     early.model(model)
-    from psitext.cli.tables import rows_table
+    from psitext.cli.terminal import rows_table
     from psitext.explain.similarity import word_similarity
     from psitext.model import load
 
@@ -74,7 +74,7 @@ def tasks() -> None:
 
     Example: psitext tasks
     """
-    from psitext.cli.tables import rows_table
+    from psitext.cli.terminal import rows_table
     from psitext.text.tasks import TASKS
 
     rows_table(
@@ -98,11 +98,11 @@ def recipes() -> None:
 
     Example: psitext recipes
     """
-    from psitext.config import read_toml, recipe_names
+    from psitext.config import read_recipe, recipe_names
 
     for name, path in recipe_names().items():
         first = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
-        typer.echo(f"{name:24} {read_toml(path).get('verb', ''):10} {first}")
+        typer.echo(f"{name:24} {read_recipe(name).get('verb', ''):10} {first}")
 
 
 COMMANDS = (report, doctor, tasks, recipes)

@@ -29,7 +29,7 @@ def reproduce(
 
     Example: psitext reproduce bert/glue-minilm --init minilm=hf:all-MiniLM-L6-v2
     """
-    from psitext.cli.progress import shown
+    from psitext.cli.terminal import shown
     from psitext.experiments import queue
     from psitext.experiments.results import pages
 
@@ -52,8 +52,7 @@ def demo(
 
     Example: psitext demo
     """
-    from psitext.cli.progress import shown
-    from psitext.cli.tables import rows_table
+    from psitext.cli.terminal import rows_table, shown
     from psitext.experiments.demo import run_demo
 
     found = run_demo(out, minutes, shown)

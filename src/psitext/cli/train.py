@@ -40,7 +40,7 @@ def pretrain(
     from psitext.cli import early
 
     early.recipe(config or "bert-mini", settings or [])
-    from psitext.cli.progress import shown
+    from psitext.cli.terminal import shown
     from psitext.experiments import run
 
     files = [*(data or []), *(more or [])]
@@ -87,8 +87,7 @@ def finetune(
     early.labelled(tree, task, {"train": data, "dev": dev, "text": text, "pair": pair, "label": label})
     if init is not None:
         early.model(init)
-    from psitext.cli.progress import shown
-    from psitext.cli.tables import score_table
+    from psitext.cli.terminal import score_table, shown
     from psitext.experiments import run
     from psitext.experiments.runs.folder import RunFolder
 
@@ -119,8 +118,7 @@ def resume(
 
     if not (folder / "recipe.json").is_file():
         raise UserError(f"{folder} holds no run to go on with: it has no recipe.json")
-    from psitext.cli.progress import shown
-    from psitext.cli.tables import score_table
+    from psitext.cli.terminal import score_table, shown
     from psitext.experiments import run
     from psitext.experiments.runs.folder import RunFolder
 

@@ -98,7 +98,8 @@ def evaluate(
     if task is not None:
         early.task(task)
     _look([data] if data else [], model, None, None)
-    from psitext.cli.tables import rows_table, score_table
+    from psitext.cli.terminal import rows_table, score_table
+    from psitext.errors import UserError
     from psitext.experiments import evaluation
 
     found, use = _load(model, config, settings)
@@ -107,6 +108,8 @@ def evaluate(
         names = evaluation.write_submission({wanted.name: found}, submission, data_dir)
         typer.echo(f"{submission}: {', '.join(names)}")
         return
+    if baselines and "train" not in wanted.splits:
+        raise UserError(f"--baselines are trained on a task's train split, and {wanted.name} is a file of your own")
     splits = evaluation.labelled_splits(wanted, split, data, data_dir)
     scores = {
         name: found.evaluate(examples, precision=use.precision, batch_tokens=use.batch_tokens)

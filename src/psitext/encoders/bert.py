@@ -18,7 +18,7 @@ from torch.nn import functional as F
 from psitext.config import Config
 from psitext.nn.dropout import Dropout
 from psitext.nn.numerics import LAYER_NORM_EPS
-from psitext.nn.transformer import Block, Parts, dot_product
+from psitext.nn.transformer import Asked, Block, Parts, dot_product
 from psitext.state import SentenceState
 from psitext.text.batches import Batch
 
@@ -85,10 +85,19 @@ class Bert(nn.Module):
         """Encode every token in the light of its own sequence, and every sequence as one vector."""
         x = self.token(batch.ids) + self.position(batch.positions) + self.segment(batch.segments)  # (R, T, D)
         x = self.dropout(self.norm(x))
-        mask = batch.mask()
-        for block in self.blocks:
-            x = block(x, mask)
+        mask, asked = batch.mask(), self._asked(batch)
+        for number, block in enumerate(self.blocks, start=1):
+            x = block(x, mask, asked if number == len(self.blocks) else None)
+        if asked is not None:
+            unread = x.new_full((batch.ids.numel(), x.shape[-1]), torch.nan)  # so that reading what was not asked shows
+            x = unread.index_copy(0, asked.at, x).unflatten(0, batch.ids.shape)
         return SentenceState(self._pool(x, batch), x)
+
+    def _asked(self, batch: Batch) -> Asked | None:
+        """Which last states are computed, where that is not all of them."""
+        if batch.read is None or self.config.pool == "mean" or not self.blocks:
+            return None
+        return Asked.of(torch.cat([batch.starts, batch.read]), *batch.ids.shape)
 
     def _pool(self, x: Tensor, batch: Batch) -> Tensor:
         if self.config.pool == "mean":

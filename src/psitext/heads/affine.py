@@ -37,6 +37,10 @@ class SequenceHead(nn.Module):
         self.output = nn.Linear(width, outputs)
         _start(self.output)
 
+    def reads(self, batch: Batch) -> Tensor:
+        """No token's state."""
+        return batch.starts[:0]
+
     def forward(self, state: State, batch: Batch) -> Prediction:
         """Read the sentence vector; complex ones as real and imaginary parts side by side."""
         return {"logits": self.output(self.dropout(state.to_real()))}

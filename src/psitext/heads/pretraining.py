@@ -53,6 +53,10 @@ class PretrainingHead(nn.Module):
         if self.next is not None:
             initialise(self.next, encoder.config.init_std)
 
+    def reads(self, batch: Batch) -> Tensor:
+        """(M,) places of the masked words."""
+        return batch.targets["token_at"]
+
     def forward(self, state: State, batch: Batch) -> Prediction:
         """Predict the masked words, and whether the second text follows the first."""
         masked = tokens_of(state).flatten(0, 1)[batch.targets["token_at"]]  # (M, D)

@@ -63,17 +63,7 @@ def from_theirs(settings: dict[str, Any], pool: str | None, has_pooler: bool, pa
         )
     given = {name: settings[their] for name, their in _NAMES.items() if settings.get(their) is not None}
     given["pool"] = pool or ("pooled" if has_pooler else "cls")
-    config = build(BertConfig, given, str(path))
-    sizes = (config.vocab_size, config.width, config.layers, config.heads, config.hidden, config.max_len)
-    if min(sizes) < 1 or config.width % config.heads:
-        raise UserError(
-            f"{path} is damaged: there is no BERT of {config.layers} layers, {config.heads} heads "
-            f"and a width of {config.width}"
-        )
-    rates = (config.dropout, config.attention_dropout)
-    if min(rates) < 0 or max(rates) >= 1:
-        raise UserError(f"{path} is damaged: dropout rates of {rates[0]} and {rates[1]} are not in [0, 1)")
-    return config
+    return build(BertConfig, given, str(path))
 
 
 def to_theirs(

@@ -1,8 +1,8 @@
 """One transformer block for every family; what differs between them is handed in.
 
-Letters: R rows, T tokens, D width, H heads, E = D / H width of a head, F hidden width of the feed-forward net. A
-leading "..." may hold the planar axis of a complex activation: nothing here looks at it, so complex parts in give a
-complex block.
+Letters: R rows, T tokens, D width, H heads, E = D / H width of a head, F hidden width of the feed-forward net, P
+states that are asked for, Q of them at most in one row. A leading "..." may hold the planar axis of a complex
+activation: nothing here looks at it, so complex parts in give a complex block.
 
 Source: Vaswani et al. 2017; post-normalisation as in BERT (Devlin et al. 2019) and chapter 15.8 of Dive into Deep
 Learning.
@@ -12,15 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Self
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from psitext.nn.dropout import dropout as drop
 from psitext.nn.numerics import float32_scores
 
-# score(q, k, v, mask, dropout) -> attended values; q, k, v: (..., R, H, T, E), mask broadcasts to (R, H, T, T),
-# True = may attend.
+# score(q, k, v, mask, dropout) -> attended values (..., R, H, Q, E); q: (..., R, H, Q, E), k and v: (..., R, H, T, E),
+# where Q = T unless fewer states are asked for; mask broadcasts to (R, H, Q, T), True = may attend.
 Score = Callable[[Tensor, Tensor, Tensor, Tensor | None, float], Tensor]
 
 
@@ -33,10 +35,42 @@ def dot_product(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: f
     """
     if dropout == 0 or q.device.type != "cpu":
         return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
-    scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)  # (..., R, H, T, T)
+    scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)  # (..., R, H, Q, T)
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf"))
     return drop(float32_scores(scores).softmax(-1).to(v.dtype), dropout) @ v
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The P places of (R, T) rows whose states are asked for, ordered so that attention runs over R rows of Q queries.
+
+    A state is a function of its own query and of all keys and values. So of the last block what nobody reads need
+    not be computed: neither its attention nor its feed-forward net, three quarters of the block's products.
+    """
+
+    at: Tensor  # (P,) flat places, ascending
+    queries: Tensor  # (R * Q,) the flat places of every row; a row that has fewer repeats its first place
+    back: Tensor  # (P,) where each of ``at`` stands among the queries
+
+    @classmethod
+    def of(cls, places: Tensor, rows: int, width: int) -> Self:
+        """Order ``places`` (any order, repetitions allowed) of ``rows`` rows of ``width`` places."""
+        at = places.unique()
+        row = at // width
+        counts = row.bincount(minlength=rows)
+        most = int(counts.max())
+        number = torch.arange(len(at), device=at.device) - (counts.cumsum(0) - counts)[row]  # within its row
+        back = row * most + number
+        queries = (torch.arange(rows, device=at.device) * width).repeat_interleave(most)
+        return cls(at, queries.index_copy(0, back, at), back)
+
+    def of_mask(self, mask: Tensor | None) -> Tensor | None:
+        """The (R, 1, T, T) mask for the queries alone, (R, 1, Q, T); one that is the same for all queries stays."""
+        if mask is None or mask.shape[-2] == 1:
+            return mask
+        rows: Tensor = mask.flatten(0, 2)[self.queries]  # (R * Q, T)
+        return rows.unflatten(0, (len(mask), 1, -1))  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +85,7 @@ class Parts:
 
 
 class Attention(nn.Module):
-    """Multi-head self-attention; (..., R, T, D) -> (..., R, T, D)."""
+    """Multi-head self-attention; (..., R, T, D) -> (..., R, T, D), or (..., P, D) for what is asked."""
 
     def __init__(self, width: int, heads: int, parts: Parts, dropout: float) -> None:
         super().__init__()
@@ -63,11 +97,18 @@ class Attention(nn.Module):
         self.qkv = parts.linear(width, 3 * width)
         self.out = parts.linear(width, width)
 
-    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+    def forward(self, x: Tensor, mask: Tensor | None, asked: Asked | None = None) -> Tensor:
         """Attend where ``mask`` is True."""
-        q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(-2, -3) for part in self.qkv(x).chunk(3, dim=-1))
-        attended = self.score(q, k, v, mask, self.dropout if self.training else 0.0)  # (..., R, H, T, E)
-        return self.out(attended.transpose(-2, -3).flatten(-2))  # type: ignore[no-any-return]
+        q, k, v = self.qkv(x).chunk(3, dim=-1)
+        if asked is not None:
+            q = q.flatten(-3, -2).index_select(-2, asked.queries).unflatten(-2, (x.shape[-3], -1))  # (..., R, Q, D)
+            mask = asked.of_mask(mask)
+        q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(-2, -3) for part in (q, k, v))
+        attended = self.score(q, k, v, mask, self.dropout if self.training else 0.0)  # (..., R, H, Q, E)
+        attended = attended.transpose(-2, -3).flatten(-2)
+        if asked is not None:
+            attended = attended.flatten(-3, -2).index_select(-2, asked.back)  # (..., P, D)
+        return self.out(attended)  # type: ignore[no-any-return]
 
 
 class Block(nn.Module):
@@ -85,7 +126,10 @@ class Block(nn.Module):
         self.activation = parts.activation
         self.dropout = parts.dropout(dropout)
 
-    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """One layer of the stack."""
-        x = self.attention_norm(x + self.dropout(self.attention(x, mask)))
+    def forward(self, x: Tensor, mask: Tensor | None, asked: Asked | None = None) -> Tensor:
+        """One layer of the stack; with ``asked`` its (..., P, D) states alone."""
+        attended = self.attention(x, mask, asked)
+        if asked is not None:
+            x = x.flatten(-3, -2).index_select(-2, asked.at)
+        x = self.attention_norm(x + self.dropout(attended))
         return self.feed_norm(x + self.dropout(self.down(self.activation(self.up(x)))))  # type: ignore[no-any-return]

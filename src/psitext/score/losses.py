@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from psitext.nn.numerics import float32_scores
@@ -47,10 +49,40 @@ def cross_entropy_sum(logits: Tensor, labels: Tensor, class_weights: Tensor | No
     )
 
 
+class _WordSurprise(torch.autograd.Function):
+    """Sum of -log p(word) whose gradient, p - (1 at the word), is made where the log-probabilities stood.
+
+    Over a vocabulary the passes through (M, V) numbers cost as much as the products; this needs two arrays of them,
+    the formula by way of autograd four.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, words: Tensor) -> Tensor:  # (M, V), (M,) -> scalar
+        wide = torch.float64 if logits.dtype == torch.float64 else torch.float32
+        log_probs = logits.log_softmax(-1, dtype=wide)
+        ctx.kept, ctx.words, ctx.dtype = log_probs, words, logits.dtype
+        return -log_probs.gather(-1, words[:, None]).sum()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        if ctx.kept is None:
+            raise RuntimeError("the gradient of this sum was taken already, in the memory that it needed")
+        probs, ctx.kept = ctx.kept.exp_(), None
+        probs[torch.arange(len(probs), device=probs.device), ctx.words] -= 1
+        return probs.mul_(gradient).to(ctx.dtype), None
+
+
+def word_surprise_sum(logits: Tensor, words: Tensor) -> Tensor:
+    """Sum of -log p(word) over a vocabulary; (M, V) logits, (M,) words, none ignored. One backward pass only."""
+    surprise: Tensor = _WordSurprise.apply(logits, words)  # type: ignore[no-untyped-call]
+    return surprise
+
+
 def pretraining(next_sentence: bool = True) -> Score:
     """Masked words and next sentence, added with equal weight (chapter 15.8.6)."""
     words = Objective(
-        total=lambda predicted, batch, state: cross_entropy_sum(predicted["words"], batch.targets["token_label"]),
+        total=lambda predicted, batch, state: word_surprise_sum(predicted["words"], batch.targets["token_label"]),
         count=lambda batch: torch.tensor(batch.targets["token_label"].numel()),
     )
     follows = Objective(

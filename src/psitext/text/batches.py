@@ -40,6 +40,7 @@ class Batch:
     lengths: Tensor  # (B,) int64
     samples: Ints  # (B,) which samples of the source these are
     targets: Mapping[str, Tensor] = field(default_factory=dict)
+    read: Tensor | None = None  # (P,) int64, flat places whose states a head reads besides the vectors; None = all
 
     @property
     def tokens(self) -> int:

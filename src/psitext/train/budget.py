@@ -30,7 +30,7 @@ def resolve(config: TrainConfig, source: Source, seconds_a_step: float | None = 
     samples, parts = len(source.lengths(0)), ranks * config.accumulation
     if samples < parts:
         raise UserError(
-            f"{samples} samples cannot be shared over {ranks} processes with {config.accumulation} micro-steps each; "
+            f"{samples} samples cannot be cut into {parts} parts, {config.accumulation} micro-steps for each process; "
             "lower train.accumulation or give more data"
         )
     first = _plan(config, source, 0, ranks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Self
 
 from torch import Tensor, nn
@@ -28,8 +29,9 @@ class Network(nn.Module):
         return self
 
     def forward(self, batch: Batch) -> tuple[Predicted, State]:
-        """Encode, then read out."""
-        state = self.encoder(batch)
+        """Encode, then read out. A head that says which token states it ``reads`` spares the encoder the others."""
+        reads = getattr(self.head, "reads", None)
+        state = self.encoder(batch if reads is None else replace(batch, read=reads(batch)))
         return self.head(state, batch), state
 
 

@@ -1,0 +1,111 @@
+"""What a terminal shows: a live line while something trains (plain lines elsewhere), and scores as tables."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from psitext.score.statistics import summary
+
+if TYPE_CHECKING:
+    from psitext.train.loop import Event, Hook
+
+Scores = Mapping[str, Mapping[str, float]]  # split -> metric -> value
+EVERY = 10.0  # seconds between plain lines, so that a log file of a long run stays readable
+
+
+@contextmanager
+def shown(title: str) -> Iterator[Hook]:
+    """A hook that shows every event of a run under ``title``."""
+    if sys.stderr.isatty():
+        with _live(title) as hook:
+            yield hook
+    else:
+        yield _plain(title)
+
+
+def _plain(title: str) -> Hook:
+    last = [float("-inf")]
+
+    def hook(event: Event) -> None:
+        now = time.monotonic()
+        if event["kind"] != "train" or now - last[0] >= EVERY:
+            last[0] = now
+            print(f"{title}: {described(event)}", file=sys.stderr, flush=True)
+
+    return hook
+
+
+@contextmanager
+def _live(title: str) -> Iterator[Hook]:
+    from rich.status import Status
+
+    console = Console(stderr=True)
+    with Status(f"{title}: starting", console=console) as status:
+
+        def hook(event: Event) -> None:
+            if event["kind"] == "train":
+                status.update(f"{title}: {described(event)}")
+            else:
+                console.print(f"{title}: {described(event)}", highlight=False)
+
+        yield hook
+
+
+def described(event: Mapping[str, object]) -> str:
+    """One event as words: step, then every value with four digits."""
+    values = [
+        f"{name.replace('_', ' ')} {value:.4g}" if isinstance(value, float) else f"{name} {value:,}"
+        for name, value in event.items()
+        if isinstance(value, int | float) and name not in ("step", "epoch", "seconds")
+    ]
+    head = f"step {event['step']:,}" + (" on dev" if event["kind"] == "dev" else "")
+    return f"{head}, " + ", ".join(values)
+
+
+def score_table(results: Sequence[Scores]) -> None:
+    """Every split and metric of one or several seeds: the value, or mean, deviation and a bootstrap interval."""
+    table = Table(
+        "split",
+        "metric",
+        *(["value"] if len(results) == 1 else ["mean", "sd", "median", "95 % interval", "seeds"]),
+    )
+    for split, metrics in results[0].items():
+        for name in metrics:
+            if name == "collapsed":
+                continue
+            values = [result[split][name] for result in results]
+            table.add_row(split, name, *_cells(values))
+    Console().print(table)
+    for split in results[0]:
+        count = sum(bool(result[split].get("collapsed")) for result in results)
+        if count:
+            typer.echo(f"COLLAPSED on {split} in {count} of {len(results)}: every prediction is the same")
+
+
+def rows_table(rows: Sequence[Mapping[str, object]]) -> None:
+    """Records of one shape as a table, numbers with four digits."""
+    table = Table(*rows[0].keys())
+    for row in rows:
+        table.add_row(*(f"{value:.4f}" if isinstance(value, float) else str(value) for value in row.values()))
+    Console().print(table)
+
+
+def _cells(values: Sequence[float]) -> list[str]:
+    if len(values) == 1:
+        return [f"{values[0]:.4f}"]
+    found = summary(values)
+    return [
+        f"{found.mean:.4f}",
+        f"{found.sd:.4f}",
+        f"{found.median:.4f}",
+        f"{found.low:.4f} to {found.high:.4f}",
+        str(found.n),
+    ]
