@@ -148,7 +148,7 @@ def _ask(order: Mapping[str, object]) -> int:
 @cache
 def _server() -> subprocess.Popen[str]:
     server = subprocess.Popen(
-        [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=_quiet()
+        [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
     )
     atexit.register(_end, server)
     return server
@@ -169,6 +169,6 @@ def _streams() -> TemporaryDirectory[str]:
     return folder
 
 
-def _quiet() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """The environment without a folder of data, so that no case finds any by chance."""
     return {name: value for name, value in os.environ.items() if name not in ("PSITEXT_DATA", "RANK", "WORLD_SIZE")}

@@ -136,7 +136,8 @@ def test_law_a_real_process_killed_and_resumed(tmp_path: Path) -> None:
     """The same from fresh interpreters, as a user starts them."""
     whole("pretrain", tmp_path)
     command = [sys.executable, "-m", "psitext", "pretrain", "--config", "pretrain.toml", "-o", "killed"]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, cwd=tmp_path, env=door.environment(), **quiet) as child:
         door.until(lambda: logged(tmp_path / "killed") > 5)
         child.kill()
     done = door.real("resume", "killed", cwd=tmp_path)

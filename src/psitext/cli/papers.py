@@ -1,4 +1,4 @@
-"""Verbs that make tables: reproduce, demo."""
+"""Verbs that make tables: reproduce, demo, bench."""
 
 from __future__ import annotations
 
@@ -60,6 +60,36 @@ def demo(
     typer.echo(f"report: {found.report}")
 
 
+def bench(
+    only: Annotated[
+        list[str] | None, typer.Option("--only", help="Only these benchmarks; may be repeated.", show_default="all")
+    ] = None,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Rounds that the medians are over.")] = 4,
+    init: Annotated[
+        str | None,
+        typer.Option("--init", help="The BERT to fine-tune (hf:<folder>).", show_default="a fresh BERT-mini"),
+    ] = None,
+    results: Annotated[Path | None, typer.Option("--results", help="Append the result lines to this file.")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Measure psitext's speed against transformers on this machine, one thread each, as ratios.
+
+    Example: psitext bench --only startup --only batches
+    """
+    from psitext.cli.terminal import rows_table
+    from psitext.experiments.bench import suite
+    from psitext.experiments.results import lines
+
+    settings = suite.Settings(rounds, tuple(only or ()), data_dir, init)
+    found = []
+    for line in suite.run(settings, typer.echo):
+        found.append(line)
+        if results is not None:
+            lines.append(results, line)
+    if found:
+        rows_table(suite.table(found))
+
+
 def _named(pairs: list[str]) -> dict[str, str]:
     from psitext.errors import UserError
 
@@ -69,4 +99,4 @@ def _named(pairs: list[str]) -> dict[str, str]:
     return dict(pair.split("=", 1) for pair in pairs)
 
 
-COMMANDS = (reproduce, demo)
+COMMANDS = (reproduce, demo, bench)

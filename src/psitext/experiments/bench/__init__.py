@@ -1,0 +1,5 @@
+"""Speed against transformers, as ratios that hold on the machine they are measured on.
+
+Read in this order: ``timing`` (what is measured, and how), ``startup``, ``racing`` (two trainings side by side),
+``pretraining``, ``finetuning``, ``suite`` (all of them, and their result lines).
+"""

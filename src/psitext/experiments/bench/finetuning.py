@@ -1,0 +1,121 @@
+"""Fine-tuning of a sentence classifier and the building of its batches, against BertForSequenceClassification and
+DataCollatorWithPadding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from psitext.assemble import build_encoder, build_head, task_score
+from psitext.encoders.bert import Bert, BertConfig
+from psitext.experiments.bench.pretraining import BUILDS, builds
+from psitext.experiments.bench.racing import Course, our_step, race, their_step
+from psitext.experiments.bench.timing import Measured, compare
+from psitext.experiments.pretrain import make_tokenizer
+from psitext.experiments.runs.recipes import FinetuneRecipe, PretrainRecipe, TokenizerConfig, resolve_recipe
+from psitext.heads.affine import SequenceHead
+from psitext.hf.bert import write_bert
+from psitext.hf.opponents import Opponent, classifier
+from psitext.model import load
+from psitext.text.examples import Task
+from psitext.text.supervised import SupervisedSource, encode_examples
+from psitext.text.tasks import load_task, read_split
+from psitext.text.tokenizer import Tokenizer
+from psitext.train.network import Network
+from psitext.train.optim import adamw
+
+EXAMPLES = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Classified:
+    """A task's training examples, the encoder to fine-tune on them, and the recipe whose settings count."""
+
+    name: str
+    task: Task
+    recipe: FinetuneRecipe
+    source: SupervisedSource
+    encoder: Bert
+
+
+def read_task(data_dir: Path | None, init: str | None, examples: int = EXAMPLES) -> Classified:
+    """SST-2 of the data folder where there is one, else the embedded reviews; ``init`` or a fresh BERT-mini."""
+    task = load_task("toy-sentiment" if data_dir is None else "sst2")
+    found = read_split(task, "train", data_dir, limit=examples).examples
+    recipe = resolve_recipe("finetune", "finetune")
+    assert isinstance(recipe, FinetuneRecipe)
+    if init is None:
+        tokenizer = make_tokenizer(TokenizerConfig(vocab_size=8_192), lambda: (example.text for example in found))
+        encoder = build_encoder(_mini(tokenizer))
+    else:
+        model = load(init, pool="pooled")
+        tokenizer, encoder = model.tokenizer, model.encoder
+    text = recipe.text.model_copy(update={"max_len": min(recipe.text.max_len, encoder.config.max_len)})
+    return Classified(task.name, task, recipe, encode_examples(found, task, tokenizer, text), encoder)
+
+
+def training_speed(data: Classified, course: Course) -> Measured:
+    """Real tokens a second, from the same weights on the same texts, with the same dropout."""
+    head, opponent = _both(data)
+    optim = data.recipe.train.optim
+    optimizer = adamw(data.encoder, head, optim)
+    ours = our_step(Network(data.encoder, head), optimizer, task_score(data.task), data.source, optim)
+    found = race(course, data.source.lengths(), ours, their_step(opponent, optim), optim)
+    config = data.encoder.config
+    return Measured(
+        f"fine-tuning on {data.name}, {config.layers} layers of {config.width}, fp32",
+        "tokens/s",
+        found.tokens / found.timing.ours,
+        found.tokens / found.timing.theirs,
+        found.timing.ratio,
+        found.losses,
+        course.rounds * found.texts,
+    )
+
+
+def building_speed(data: Classified, course: Course) -> Measured:
+    """Batches a second."""
+    _, opponent = _both(data)
+    timing = compare(builds(data.source, opponent, course), seed=course.seed)
+    name = f"building fine-tuning batches of {course.sequences}, {data.name}"
+    return Measured(name, "batches/s", BUILDS / timing.ours, BUILDS / timing.theirs, timing.ratio)
+
+
+def rows(source: SupervisedSource) -> list[dict[str, Any]]:
+    """Every example as transformers' collator takes it."""
+    assert source.label is not None
+    found = []
+    for first, last, label in zip(source.offsets[:-1], source.offsets[1:], source.label, strict=True):
+        ids = source.ids[first:last].tolist()
+        zeros = np.zeros(len(ids), dtype=int).tolist()  # single texts
+        found.append({"input_ids": ids, "token_type_ids": zeros, "attention_mask": [1] * len(ids), "label": int(label)})
+    return found
+
+
+def _both(data: Classified) -> tuple[SequenceHead, Opponent]:
+    """Our head, and their model of the same weights."""
+    head = build_head(data.task, data.encoder, data.recipe.head)
+    assert isinstance(head, SequenceHead)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "bert"
+        write_bert(path, data.encoder, classifier=head, labels=data.task.labels, tokenizer=data.source.tokenizer)
+        return head, classifier(path, rows(data.source))
+
+
+def _mini(tokenizer: Tokenizer) -> BertConfig:
+    """The shape of the recipe bert-mini, with the dropout that fine-tuning has."""
+    recipe = resolve_recipe("pretrain", "bert-mini")
+    assert isinstance(recipe, PretrainRecipe)
+    usual = BertConfig()
+    return recipe.encoder.model_copy(
+        update={
+            "vocab_size": tokenizer.vocab_size,
+            "dropout": usual.dropout,
+            "attention_dropout": usual.attention_dropout,
+        }
+    )

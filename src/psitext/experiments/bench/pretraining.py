@@ -1,0 +1,129 @@
+"""Pre-training and the building of its batches, against BertForPreTraining and DataCollatorForLanguageModeling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from psitext.assemble import build_encoder, build_pretraining_head
+from psitext.experiments.bench.racing import Course, our_step, race, their_step
+from psitext.experiments.bench.timing import Measured, Steps, compare
+from psitext.experiments.pretrain import make_tokenizer
+from psitext.experiments.runs import corpus
+from psitext.experiments.runs.recipes import CorpusConfig, PretrainRecipe, TokenizerConfig, resolve_recipe
+from psitext.hf.bert import write_bert
+from psitext.hf.opponents import Opponent, pretrainer
+from psitext.nn.numerics import Precision
+from psitext.score.losses import pretraining
+from psitext.text.batches import Ints
+from psitext.text.pretraining.source import PretrainingSource
+from psitext.text.tokenizer import Tokenizer
+from psitext.train.network import Network
+from psitext.train.optim import adamw
+
+TOY, BOOKS = "toy:4000", "books/books_00.jsonl.gz"
+BUILDS = 20  # batches built in a round
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Tokenised text to pre-train on, and the recipe whose settings count."""
+
+    name: str
+    recipe: PretrainRecipe
+    tokenizer: Tokenizer
+    source: PretrainingSource
+
+
+def read_text(data_dir: Path | None, folder: Path, recipe_name: str = "bert-mini", toy: str = TOY) -> Text:
+    """A book shelf of the data folder where there is one, else the embedded corpus, as a token store in ``folder``."""
+    books = data_dir is not None and (data_dir / BOOKS).is_file()
+    parts = (CorpusConfig(files=(BOOKS if books else toy,), dir=str(data_dir) if books else None),)
+    recipe = resolve_recipe("pretrain", recipe_name)
+    assert isinstance(recipe, PretrainRecipe)
+    tokenizer = make_tokenizer(TokenizerConfig(vocab_size=8_192), lambda: (s for s in corpus.read(parts) if s))
+    store = corpus.store(parts, tokenizer, folder)
+    return Text(
+        "books" if books else "toy corpus", recipe, tokenizer, PretrainingSource(store, tokenizer, recipe.samples)
+    )
+
+
+def training_speed(text: Text, vocab_size: int, course: Course, precision: Precision = "fp32") -> Measured:
+    """Real tokens a second, ours in ``precision``, theirs in float32, from the same weights on the same texts."""
+    recipe, source = text.recipe, text.source
+    encoder = build_encoder(recipe.encoder.model_copy(update={"vocab_size": vocab_size}))
+    head = build_pretraining_head(encoder, recipe.head)
+    with TemporaryDirectory() as folder:
+        write_bert(Path(folder) / "bert", encoder, pretraining=head, tokenizer=text.tokenizer)
+        opponent = pretrainer(Path(folder) / "bert", rows(source), source.config.mask)
+    optim = recipe.train.optim
+    optimizer = adamw(encoder, head, optim)
+    ours = our_step(Network(encoder, head), optimizer, pretraining(), source, optim, precision)
+    found = race(course, source.lengths(0), ours, their_step(opponent, optim), optim)
+    return Measured(
+        f"pre-training on {text.name}, V = {vocab_size:,}, {precision}",
+        "tokens/s",
+        found.tokens / found.timing.ours,
+        found.tokens / found.timing.theirs,
+        found.timing.ratio,
+        found.losses,
+        course.rounds * found.texts,
+    )
+
+
+def building_speed(text: Text, course: Course) -> Measured:
+    """Batches a second, masks and next-sentence labels included."""
+    source = text.source
+    encoder = build_encoder(
+        text.recipe.encoder.model_copy(update={"vocab_size": text.tokenizer.vocab_size, "layers": 0})
+    )
+    with TemporaryDirectory() as folder:
+        head = build_pretraining_head(encoder, text.recipe.head)
+        write_bert(Path(folder) / "bert", encoder, pretraining=head, tokenizer=text.tokenizer)
+        opponent = pretrainer(Path(folder) / "bert", rows(source), source.config.mask)
+    timing = compare(builds(source, opponent, course), seed=course.seed)
+    return Measured(
+        f"building pre-training batches of {course.sequences}, {text.name}",
+        "batches/s",
+        BUILDS / timing.ours,
+        BUILDS / timing.theirs,
+        timing.ratio,
+    )
+
+
+def builds(source: Any, opponent: Opponent, course: Course) -> Iterator[tuple[Steps, Steps]]:
+    """Rounds of building the same batches in both ways."""
+    for chunk in Course(course.rounds, BUILDS, course.sequences, seed=course.seed).chunks(len(source.lengths(0))):
+        batches = np.split(chunk, BUILDS)
+        yield [partial(source.build, batch, 0) for batch in batches], [partial(opponent.build, b) for b in batches]
+
+
+def rows(source: PretrainingSource) -> list[dict[str, Any]]:
+    """Every sample of the first epoch as transformers' collator takes it."""
+    table = source.table(0)
+    found: list[dict[str, Any]] = []
+    for samples in np.array_split(np.arange(len(table)), max(len(table) // 1_000, 1)):
+        found += _rows(source, samples)
+    return found
+
+
+def _rows(source: PretrainingSource, samples: Ints) -> Iterator[dict[str, Any]]:
+    lengths, ids, segments = source.texts(samples, 0)
+    follows = source.table(0).next[samples]
+    special = ~source.rule.maskable[ids]
+    ends = np.cumsum(lengths)
+    for end, length, label in zip(ends.tolist(), lengths.tolist(), follows.tolist(), strict=True):
+        part = slice(end - length, end)
+        yield {
+            "input_ids": ids[part].tolist(),
+            "token_type_ids": segments[part].tolist(),
+            "attention_mask": [1] * length,
+            "special_tokens_mask": special[part].astype(int).tolist(),
+            "next_sentence_label": label if label >= 0 else -100,
+        }
