@@ -88,6 +88,7 @@ TASKS = {
         text = "question"
         pair = "passage"
         label = "answer"
+        metrics = ["span_f1", "span_exact"]
         files.train = "toy:questions:300"
         """,
 }

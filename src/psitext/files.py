@@ -74,7 +74,8 @@ def folder_atomic(path: Path) -> Iterator[Path]:
         shutil.rmtree(beside, ignore_errors=True)
         beside.mkdir(parents=True)
         try:
-            yield beside
+            with _called(beside, path):
+                yield beside
             for file in beside.rglob("*"):
                 if file.is_file():
                     _sync(file)
@@ -82,6 +83,17 @@ def folder_atomic(path: Path) -> Iterator[Path]:
             _sync_folder(path.parent)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
+
+
+@contextmanager
+def _called(beside: Path, path: Path) -> Iterator[None]:
+    """A mistake inside the temporary folder speaks of the name that the user knows."""
+    try:
+        yield
+    except UserError as error:
+        if str(beside) not in str(error):
+            raise
+        raise UserError(str(error).replace(str(beside), str(path))) from error.__cause__
 
 
 def _take_place(new: Path, path: Path, aside: Path) -> None:

@@ -91,7 +91,9 @@ def score_table(results: Sequence[Scores]) -> None:
 
 
 def rows_table(rows: Sequence[Mapping[str, object]]) -> None:
-    """Records of one shape as a table, numbers with four digits."""
+    """Records of one shape as a table, numbers with four digits; nothing where there are none."""
+    if not rows:
+        return
     table = Table(*rows[0].keys())
     for row in rows:
         table.add_row(*(f"{value:.4f}" if isinstance(value, float) else str(value) for value in row.values()))

@@ -73,6 +73,9 @@ def finetune(
     out: Out = None,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many seeds to train, counted up from --seed.")] = 1,
     seed: Seed = None,
+    baselines: Annotated[
+        bool, typer.Option("--baselines", help="Also majority and bag of words; several seeds always show them.")
+    ] = False,
     data_dir: DataDir = None,
     settings: Settings = None,
     tensorboard: TensorBoard = False,
@@ -87,7 +90,7 @@ def finetune(
     early.labelled(tree, task, {"train": data, "dev": dev, "text": text, "pair": pair, "label": label})
     if init is not None:
         early.model(init)
-    from psitext.cli.terminal import score_table, shown
+    from psitext.cli.terminal import rows_table, score_table, shown
     from psitext.experiments import run
     from psitext.experiments.runs.folder import RunFolder
 
@@ -104,6 +107,8 @@ def finetune(
         results.append(RunFolder(folder).result()["scores"])
         typer.echo(f"model: {folder / 'model'}")
     score_table(results)
+    if baselines or seeds > 1:
+        rows_table(run.baseline_rows(recipe))
 
 
 def resume(

@@ -10,7 +10,7 @@ from typing import Any
 
 from psitext.experiments import run
 from psitext.experiments.evaluation import baseline_scores
-from psitext.experiments.finetune import finetune_run, limited, read_labelled
+from psitext.experiments.finetune import finetune_run, read_labelled
 from psitext.experiments.results import pages, report, stamp
 from psitext.experiments.results.report import Cell
 from psitext.experiments.runs.folder import RunFolder
@@ -41,8 +41,7 @@ def run_demo(out: Path, minutes: float, show: Show) -> Demo:
         scores = RunFolder(out / folder).result()["scores"]["dev"]
         rows.append({"model": name, **scores})
     data = read_labelled(recipe)
-    train = limited(data.train, recipe.data)
-    for row in reversed(baseline_scores(data.task, train, {"dev": data.dev["dev"]})):
+    for row in reversed(baseline_scores(data.task, data.train, data.dev)):
         rows.append(
             {
                 "model": row["baseline"],
@@ -50,7 +49,7 @@ def run_demo(out: Path, minutes: float, show: Show) -> Demo:
             }
         )
     rows = [{key: value for key, value in row.items() if key != "collapsed"} for row in rows]
-    return Demo(rows, _report(out, rows, len(train), len(data.dev["dev"])))
+    return Demo(rows, _report(out, rows, len(data.train), len(data.dev["dev"])))
 
 
 def _recipe(init: Path, fresh: bool) -> FinetuneRecipe:

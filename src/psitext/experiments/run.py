@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from psitext.errors import UserError
-from psitext.experiments.finetune import finetune_run
+from psitext.experiments.evaluation import baseline_scores
+from psitext.experiments.finetune import finetune_run, read_labelled
 from psitext.experiments.pretrain import pretrain_run
 from psitext.experiments.runs.folder import R, RunFolder
 from psitext.experiments.runs.recipes import FinetuneRecipe, PretrainRecipe, resolve_recipe
@@ -156,6 +157,12 @@ def resume(folder: str | Path, hooks: Sequence[Hook] = (), tensorboard: bool = F
     if isinstance(recipe, PretrainRecipe):
         return pretrain_run(recipe, path, _watched(hooks, tensorboard, path))
     return finetune_as(recipe, path, hooks, tensorboard)
+
+
+def baseline_rows(recipe: FinetuneRecipe) -> list[dict[str, Any]]:
+    """What majority and bag of words reach on the data of a recipe: a row for each of them and each dev split."""
+    data = read_labelled(recipe)
+    return baseline_scores(data.task, data.train, data.dev)
 
 
 def absolute(name: str | Path) -> str:
