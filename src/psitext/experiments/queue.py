@@ -134,8 +134,8 @@ def recipe_of(job: Job, bench: Bench) -> FinetuneRecipe:
 def _is_done(job: Job, bench: Bench) -> bool:
     if not bench.results.exists():
         return False
-    key = (job.variant.name, job.task, job.seed, _hash(job, bench))
-    return any((line.run, line.task, line.seed, line.recipe) == key for line in lines.read(bench.results))
+    key = (job.task, job.seed, _hash(job, bench))  # the recipe holds the variant's name
+    return any((line.task, line.seed, line.recipe) == key for line in lines.read(bench.results))
 
 
 def _hash(job: Job, bench: Bench) -> str:
@@ -186,7 +186,7 @@ def _baselines(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
     for row in evaluation.baseline_scores(task, train, dev):
         scores = {name: float(row[name]) for name in (*task.metrics, "collapsed")}
         rows = {"train": len(train), row["split"]: len(dev[row["split"]])}
-        yield _line(job, bench, row["split"], scores, rows, time.monotonic() - began, {"baseline": row["baseline"]})
+        yield _line(job, bench, row["split"], scores, rows, time.monotonic() - began, {}, run=row["baseline"])
 
 
 _WAYS: dict[str, Callable[[Job, Bench, Hook], Iterator[ResultLine]]] = {
@@ -216,9 +216,10 @@ def _line(
     rows: Mapping[str, int],
     seconds: float,
     notes: Mapping[str, Any],
+    run: str | None = None,
 ) -> ResultLine:
     return ResultLine(
-        run=job.variant.name,
+        run=run or job.variant.name,
         task=job.task,
         split=split,
         metrics={name: value for name, value in scores.items() if name != "collapsed"},

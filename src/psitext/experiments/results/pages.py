@@ -49,7 +49,7 @@ def section(queue: Queue, file: Path) -> str:
     found = list(lines.latest(lines.read(file)).values()) if file.exists() else []
     by_cell: dict[tuple[str, str], list[ResultLine]] = {}
     for line in found:
-        row = str(line.notes.get("baseline", line.run))
+        row = line.run
         by_cell.setdefault((row, _column(line)), []).append(line)
     columns = list(dict.fromkeys(column for _, column in by_cell))
     rows = list(dict.fromkeys(row for row, _ in by_cell))
