@@ -159,8 +159,8 @@ def trained(name: str) -> Path:
         given = {"data": {"train": str(table(folder() / "scores.csv", rows))}}
     else:
         given = {"task": str(task_file(folder(), name))}
-    settings = ["train.steps=60", "train.evaluate_every=60", "train.checkpoint_every=60", "train.accumulation=1"]
-    finetune_run(finetuning([*settings, "train.optim.lr=1e-2"], **given), folder() / name)
+    settings = ["train.steps=100", "train.evaluate_every=100", "train.checkpoint_every=100", "train.accumulation=1"]
+    finetune_run(finetuning([*settings, "train.optim.lr=5e-3"], **given), folder() / name)
     return folder() / name
 
 

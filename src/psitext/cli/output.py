@@ -90,9 +90,9 @@ def _table(records: Sequence[dict[str, Any]], out: Path) -> str:
             {key: " ".join(value.split()) if isinstance(value, str) else value for key, value in record.items()}
             for record in records
         ]
-    writer = csv.DictWriter(
-        text, records[0].keys(), delimiter="\t" if out.suffix == ".tsv" else ",", lineterminator="\n"
-    )
+    plain = {"delimiter": "\t", "quoting": csv.QUOTE_NONE, "quotechar": None}
+    form: dict[str, Any] = plain if out.suffix == ".tsv" else {}
+    writer = csv.DictWriter(text, records[0].keys(), lineterminator="\n", **form)
     writer.writeheader()
     writer.writerows(records)
     return text.getvalue()

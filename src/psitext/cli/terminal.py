@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +25,9 @@ EVERY = 10.0  # seconds between plain lines, so that a log file of a long run st
 @contextmanager
 def shown(title: str) -> Iterator[Hook]:
     """A hook that shows every event of a run under ``title``."""
-    if sys.stderr.isatty():
+    if os.environ.get("RANK", "0") != "0":  # of several processes the main one shows what all of them do
+        yield lambda event: None
+    elif sys.stderr.isatty():
         with _live(title) as hook:
             yield hook
     else:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -88,7 +89,7 @@ class Source(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Layout:
     """Where the tokens of B sequences lie in rows."""
 
@@ -97,10 +98,15 @@ class Layout:
     starts: Ints  # (B,) flat index of each first token
     lengths: Ints  # (B,)
 
-    @property
+    @cached_property
+    def position(self) -> Ints:
+        """(N,) position of every token in its own sequence, sequences in order."""
+        return within(self.lengths)
+
+    @cached_property
     def flat(self) -> Ints:
         """(N,) flat row index of every token, sequences in order."""
-        return within(self.lengths) + np.repeat(self.starts, self.lengths)
+        return self.position + np.repeat(self.starts, self.lengths)
 
 
 def within(lengths: Ints) -> Ints:
@@ -122,13 +128,19 @@ def packed(lengths: Ints, width: int) -> Layout:
     sequence.
     """
     width = _round_up(max(int(lengths.max()), min(width, int(lengths.sum()))))
-    room = np.full(len(lengths), width)  # at worst every sequence has a row of its own
-    starts = np.empty(len(lengths), dtype=np.int64)
-    for index in np.argsort(-lengths, kind="stable"):
-        row = int(np.argmax(room >= lengths[index]))
+    sizes, shortest = lengths.tolist(), int(lengths.min())
+    starts = np.empty(len(sizes), dtype=np.int64)
+    room: list[int] = []  # places left in every row
+    full = 0  # so many rows at the front have no room for anything
+    for index in np.argsort(-lengths, kind="stable").tolist():
+        while full < len(room) and room[full] < shortest:
+            full += 1
+        row = next((row for row in range(full, len(room)) if room[row] >= sizes[index]), len(room))
+        if row == len(room):
+            room.append(width)
         starts[index] = row * width + width - room[row]
-        room[row] -= lengths[index]
-    return Layout(int(np.count_nonzero(room < width)), width, starts, lengths)
+        room[row] -= sizes[index]
+    return Layout(len(room), width, starts, lengths)
 
 
 def lay_out(
@@ -152,7 +164,7 @@ def lay_out(
     return Batch(
         ids=rows(ids, pad),
         segments=rows(segments),
-        positions=rows(within(lengths)),
+        positions=rows(layout.position),
         owner=rows(np.repeat(np.arange(1, len(lengths) + 1), lengths)),
         starts=torch.from_numpy(layout.starts),
         lengths=torch.from_numpy(np.asarray(lengths, dtype=np.int64)),

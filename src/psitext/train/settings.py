@@ -29,9 +29,8 @@ class TrainConfig(Config):
     batch_sequences: int | None = Field(default=None, gt=0)
     accumulation: int = Field(default=1, gt=0)  # micro-steps that a rank cuts its share of a batch into
     pool: int = Field(default=1, gt=0)  # length grouping: so many batches are sorted by length together; 1 = none
-    precision: Precision | Literal["auto"] = (
-        "auto"  # auto: whichever this machine multiplies faster in, frozen into the run
-    )
+    # auto: whichever of the two this machine multiplies faster in, frozen into the run
+    precision: Literal["fp32", "bf16", "auto"] = "auto"
     optim: OptimConfig = OptimConfig()
     freeze: bool = False  # train the head only, on the states of a frozen encoder
     evaluate_every: int = Field(default=0, ge=0)

@@ -4,6 +4,7 @@ DataCollatorWithPadding.
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +14,7 @@ import numpy as np
 
 from psitext.assemble import build_encoder, build_head, task_score
 from psitext.encoders.bert import Bert, BertConfig
-from psitext.experiments.bench.pretraining import BUILDS, builds
+from psitext.experiments.bench.pretraining import BUILDS, BUILT, builds
 from psitext.experiments.bench.racing import Course, our_step, race, their_step
 from psitext.experiments.bench.timing import Measured, compare
 from psitext.experiments.pretrain import make_tokenizer
@@ -63,12 +64,12 @@ def training_speed(data: Classified, course: Course) -> Measured:
     """Real tokens a second, from the same weights on the same texts, with the same dropout."""
     head, opponent = _both(data)
     optim = data.recipe.train.optim
-    optimizer = adamw(data.encoder, head, optim)
-    ours = our_step(Network(data.encoder, head), optimizer, task_score(data.task), data.source, optim)
+    encoder = copy.deepcopy(data.encoder)
+    ours = our_step(Network(encoder, head), adamw(encoder, head, optim), task_score(data.task), data.source, optim)
     found = race(course, data.source.lengths(), ours, their_step(opponent, optim), optim)
-    config = data.encoder.config
+    grouped = ", theirs grouped by length too" if course.their_pool > 1 else ""
     return Measured(
-        f"fine-tuning on {data.name}, {config.layers} layers of {config.width}, fp32",
+        f"fine-tuning on {data.name}, {encoder.config.layers} layers of {encoder.config.width}, fp32{grouped}",
         "tokens/s",
         found.tokens / found.timing.ours,
         found.tokens / found.timing.theirs,
@@ -78,11 +79,11 @@ def training_speed(data: Classified, course: Course) -> Measured:
     )
 
 
-def building_speed(data: Classified, course: Course) -> Measured:
+def building_speed(data: Classified, rounds: int, seed: int) -> Measured:
     """Batches a second."""
     _, opponent = _both(data)
-    timing = compare(builds(data.source, opponent, course), seed=course.seed)
-    name = f"building fine-tuning batches of {course.sequences}, {data.name}"
+    timing = compare(builds(data.source, opponent, rounds, seed), seed=seed)
+    name = f"building fine-tuning batches of {BUILT}, {data.name}"
     return Measured(name, "batches/s", BUILDS / timing.ours, BUILDS / timing.theirs, timing.ratio)
 
 

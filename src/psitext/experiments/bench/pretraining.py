@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,14 +21,14 @@ from psitext.hf.bert import write_bert
 from psitext.hf.opponents import Opponent, pretrainer
 from psitext.nn.numerics import Precision
 from psitext.score.losses import pretraining
-from psitext.text.batches import Ints
+from psitext.text.batches import Ints, Source
 from psitext.text.pretraining.source import PretrainingSource
 from psitext.text.tokenizer import Tokenizer
 from psitext.train.network import Network
 from psitext.train.optim import adamw
 
-TOY, BOOKS = "toy:4000", "books/books_00.jsonl.gz"
-BUILDS = 20  # batches built in a round
+TOY, BOOKS = "toy:8000", "books/books_00.jsonl.gz"
+BUILDS, BUILT = 20, 64  # batches built in a round, and sequences of each: about the 8,192 tokens of the recipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def training_speed(text: Text, vocab_size: int, course: Course, precision: Preci
     )
 
 
-def building_speed(text: Text, course: Course) -> Measured:
+def building_speed(text: Text, rounds: int, seed: int) -> Measured:
     """Batches a second, masks and next-sentence labels included."""
     source = text.source
     encoder = build_encoder(
@@ -87,9 +87,9 @@ def building_speed(text: Text, course: Course) -> Measured:
         head = build_pretraining_head(encoder, text.recipe.head)
         write_bert(Path(folder) / "bert", encoder, pretraining=head, tokenizer=text.tokenizer)
         opponent = pretrainer(Path(folder) / "bert", rows(source), source.config.mask)
-    timing = compare(builds(source, opponent, course), seed=course.seed)
+    timing = compare(builds(source, opponent, rounds, seed), seed=seed)
     return Measured(
-        f"building pre-training batches of {course.sequences}, {text.name}",
+        f"building pre-training batches of {BUILT}, {text.name}",
         "batches/s",
         BUILDS / timing.ours,
         BUILDS / timing.theirs,
@@ -97,11 +97,20 @@ def building_speed(text: Text, course: Course) -> Measured:
     )
 
 
-def builds(source: Any, opponent: Opponent, course: Course) -> Iterator[tuple[Steps, Steps]]:
-    """Rounds of building the same batches in both ways."""
-    for chunk in Course(course.rounds, BUILDS, course.sequences, seed=course.seed).chunks(len(source.lengths(0))):
+def builds(source: Source, opponent: Opponent, rounds: int, seed: int) -> Iterator[tuple[Steps, Steps]]:
+    """Rounds of building the same batches in both ways, one after the other."""
+
+    def ours(batches: Sequence[Ints]) -> None:
+        for batch in batches:
+            source.build(batch, 0)
+
+    def theirs(batches: Sequence[Ints]) -> None:
+        for batch in batches:
+            opponent.build(batch)
+
+    for chunk in Course(rounds, BUILDS, BUILT, seed=seed).chunks(len(source.lengths(0))):
         batches = np.split(chunk, BUILDS)
-        yield [partial(source.build, batch, 0) for batch in batches], [partial(opponent.build, b) for b in batches]
+        yield [partial(ours, batches)], [partial(theirs, batches)]
 
 
 def rows(source: PretrainingSource) -> list[dict[str, Any]]:

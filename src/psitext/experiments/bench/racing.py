@@ -45,6 +45,7 @@ class Course:
     steps: int = 8  # of a round
     sequences: int = 32  # of a batch
     pool: int = 1  # our batches that are sorted by length together
+    their_pool: int = 1  # theirs: 1 = shuffled, the default of their Trainer
     seed: int = 0
 
     def chunks(self, count: int) -> Iterator[Ints]:
@@ -74,7 +75,10 @@ def race(course: Course, lengths: Ints, ours: Step, theirs: Step, optim: OptimCo
     def rounds() -> Iterator[tuple[Steps, Steps]]:
         for number, chunk in enumerate(course.chunks(len(lengths))):
             tokens.append(int(lengths[chunk].sum()))
-            yield side(ours, losses[0], chunk, number, course.pool), side(theirs, losses[1], chunk, number, 1)
+            yield (
+                side(ours, losses[0], chunk, number, course.pool),
+                side(theirs, losses[1], chunk, number, course.their_pool),
+            )
 
     timing = compare(rounds(), seed=course.seed)
     last = -max(total // 4, 1)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +19,6 @@ from psitext.experiments.results import lines, stamp
 from psitext.experiments.results.lines import ResultLine
 from psitext.nn.numerics import Precision
 
-NAMES = ("startup", "batches", "pretraining", "pretraining-bf16", "finetuning")
 VOCABULARIES = (8_192, 30_522)
 
 
@@ -32,51 +33,81 @@ class Settings:
     seed: int = 0
 
 
+@dataclass(frozen=True)
+class _Inputs:
+    """What several benchmarks read, read once."""
+
+    settings: Settings
+    folder: Path
+
+    @cached_property
+    def text(self) -> pretraining.Text:
+        return pretraining.read_text(self.settings.data_dir, self.folder)
+
+    @cached_property
+    def data(self) -> finetuning.Classified:
+        return finetuning.read_task(self.settings.data_dir, self.settings.init)
+
+
+def _startup(inputs: _Inputs) -> Iterator[Measured]:
+    yield from startup.startup(inputs.settings.rounds, inputs.settings.seed)
+
+
+def _batches(inputs: _Inputs) -> Iterator[Measured]:
+    rounds, seed = inputs.settings.rounds, inputs.settings.seed
+    yield pretraining.building_speed(inputs.text, rounds, seed)
+    yield finetuning.building_speed(inputs.data, rounds, seed)
+
+
+def _pretraining(inputs: _Inputs, precision: Precision) -> Iterator[Measured]:
+    course = Course(inputs.settings.rounds, pool=inputs.text.recipe.train.pool, seed=inputs.settings.seed)
+    for size in VOCABULARIES:
+        yield pretraining.training_speed(inputs.text, size, course, precision)
+
+
+def _finetuning(inputs: _Inputs) -> Iterator[Measured]:
+    course = Course(inputs.settings.rounds, pool=inputs.data.recipe.train.pool, seed=inputs.settings.seed)
+    yield finetuning.training_speed(inputs.data, course)
+    # Their Trainer can sort by length too, though it does not by itself.
+    yield finetuning.training_speed(inputs.data, replace(course, their_pool=course.steps))
+
+
+BENCHMARKS: dict[str, Callable[[_Inputs], Iterator[Measured]]] = {
+    "startup": _startup,
+    "batches": _batches,
+    "pretraining": lambda inputs: _pretraining(inputs, "fp32"),
+    "pretraining-bf16": lambda inputs: _pretraining(inputs, "bf16"),
+    "finetuning": _finetuning,
+}
+
+
 def run(settings: Settings, tell: Callable[[str], None]) -> Iterator[ResultLine]:
     """Run benchmarks one by one; yields a line as each is done, and tells what it does or cannot do.
 
     Errors: an unknown name.
     """
-    unknown = next((name for name in settings.only if name not in NAMES), None)
+    unknown = next((name for name in settings.only if name not in BENCHMARKS), None)
     if unknown is not None:
-        raise UserError(f"no benchmark called {unknown!r}{near(unknown, NAMES) or '; there are: ' + ', '.join(NAMES)}")
-    wanted = [name for name in NAMES if name in (settings.only or NAMES)]
+        raise UserError(
+            f"no benchmark called {unknown!r}{near(unknown, BENCHMARKS) or '; there are: ' + ', '.join(BENCHMARKS)}"
+        )
+    wanted = [name for name in BENCHMARKS if name in (settings.only or BENCHMARKS)]
     if find_spec("transformers") is None:
         tell(f"skipped, because transformers is not installed (pip install 'psitext[hf]'): {', '.join(wanted)}")
         return
     with one_thread(), TemporaryDirectory() as folder:
+        inputs = _Inputs(settings, Path(folder))
         for name in wanted:
             tell(f"{name} ...")
             began = time.monotonic()
-            for found in _benchmark(name, settings, Path(folder)):
+            for found in BENCHMARKS[name](inputs):
                 yield line(found, settings, time.monotonic() - began)
                 began = time.monotonic()
 
 
-def _benchmark(name: str, settings: Settings, folder: Path) -> Iterator[Measured]:
-    course = Course(settings.rounds, seed=settings.seed)
-    if name == "startup":
-        yield from startup.startup(settings.rounds, settings.seed)
-        return
-    if name in ("batches", "finetuning"):
-        data = finetuning.read_task(settings.data_dir, settings.init)
-    if name == "finetuning":
-        pool = data.recipe.train.pool
-        yield finetuning.training_speed(data, Course(settings.rounds, pool=pool, seed=settings.seed))
-        return
-    text = pretraining.read_text(settings.data_dir, folder)
-    if name == "batches":
-        yield pretraining.building_speed(text, course)
-        yield finetuning.building_speed(data, course)
-        return
-    precision: Precision = "bf16" if name == "pretraining-bf16" else "fp32"
-    for size in VOCABULARIES:
-        pool = text.recipe.train.pool
-        yield pretraining.training_speed(text, size, Course(settings.rounds, pool=pool, seed=settings.seed), precision)
-
-
 def line(found: Measured, settings: Settings, seconds: float) -> ResultLine:
     """A measurement as a result line."""
+    load = round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None
     metrics = {"ratio": found.ratio, "ours": found.ours, "theirs": found.theirs}
     if found.losses is not None:
         metrics |= {"loss ours": found.losses[0], "loss theirs": found.losses[1]}
@@ -93,7 +124,7 @@ def line(found: Measured, settings: Settings, seconds: float) -> ResultLine:
         commit=stamp.commit(),
         versions=stamp.versions(),
         finished=lines.now(),
-        notes={"title": "Speed", "command": "psitext bench", "rounds": settings.rounds},
+        notes={"title": "Speed", "command": "psitext bench", "rounds": settings.rounds, "load": load},
     )
 
 

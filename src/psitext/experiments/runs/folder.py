@@ -66,16 +66,17 @@ class RunFolder:
         A mistake that shows before the first step leaves a folder that was free as it was. Errors: a folder with
         another run, or with anything else.
         """
-        free, existed = self._read("given") is None, self.path.exists()
-        with ranks.main_first():
-            found = self._claim(recipe)
+        free, existed, claimed = self._read("given") is None, self.path.exists(), False
         try:
+            with ranks.main_first():
+                found = self._claim(recipe)
+            claimed = True
             yield found
         except KeyboardInterrupt:
-            raise Stopped(self.path) from None
+            raise (Stopped(self.path) if (self.path / RECIPE).exists() else KeyboardInterrupt) from None
         except UserError:
             began = any((self.path / name).exists() for name in (METRICS, CHECKPOINTS))
-            if free and not began and ranks.is_main():
+            if claimed and free and not began and ranks.is_main():
                 shutil.rmtree(self.path, ignore_errors=True)
                 if existed:
                     self.path.mkdir()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from psitext.randomness import below, bits, uniform
+from psitext.randomness import bits, more, unit
 from psitext.text.batches import within
 
 if TYPE_CHECKING:
@@ -65,10 +65,12 @@ def mask_tokens(ids: Ints, lengths: Ints, samples: Ints, rule: MaskRule, *, seed
     """Hide tokens of ids (N,), which are B sequences of ``lengths`` (B,) named by ``samples`` (B,)."""
     at = choose(ids, lengths, samples, rule, seed=seed, epoch=epoch)
     labels = ids[at]
-    positions = within(lengths)[at]
-    owners = np.repeat(samples, lengths)[at]
-    kind = uniform(seed, "hide", epoch, owners, positions)
-    drawn = rule.ordinary[below(len(rule.ordinary), seed, "replace", epoch, owners, positions)]
+    begins = np.cumsum(lengths) - lengths
+    rows = np.searchsorted(begins, at, side="right") - 1
+    # Two draws for every hidden token, named by its sequence and its position there.
+    purposes = np.stack([bits(seed, "hide", epoch), bits(seed, "replace", epoch)])[:, None]
+    kind, pick = unit(more(purposes, samples[rows], at - begins[rows]))  # (M,) each
+    drawn = rule.ordinary[(pick * len(rule.ordinary)).astype(np.int64)]
     hidden = ids.copy()
     hidden[at] = np.where(kind < AS_MASK, rule.mask, np.where(kind < AS_MASK + AS_RANDOM, drawn, labels))
     return Masked(hidden, at, labels)
@@ -81,9 +83,10 @@ def choose(ids: Ints, lengths: Ints, samples: Ints, rule: MaskRule, *, seed: int
     """
     rows = np.repeat(np.arange(len(lengths)), lengths)  # (N,) sequence of each token
     positions = within(lengths)
-    score = bits(seed, "mask", epoch, np.repeat(samples, lengths), positions) >> np.uint64(64 - _SCORE_BITS)
-    row_bits = rows.astype(np.uint64) << np.uint64(_SCORE_BITS + _POSITION_BITS)
-    keys = row_bits + (score << np.uint64(_POSITION_BITS)) + positions.astype(np.uint64)
+    keys = more(bits(seed, "mask", epoch, samples)[rows], positions) >> np.uint64(64 - _SCORE_BITS)
+    keys <<= np.uint64(_POSITION_BITS)
+    keys |= positions.view(np.uint64)
+    keys |= np.repeat(np.arange(len(lengths), dtype=np.uint64) << np.uint64(_SCORE_BITS + _POSITION_BITS), lengths)
 
     maskable = rule.maskable[ids]
     counts = np.bincount(rows[maskable], minlength=len(lengths))  # (B,) tokens that may be hidden

@@ -129,7 +129,8 @@ class PretrainingSource:
         into = np.repeat(np.concatenate([begins + 1, begins + 2 + a_length]), sizes) + inside
         begin = np.concatenate([table.a_begin[samples], table.b_begin[samples]])
         ids[into] = self.store.tokens[np.repeat(begin, sizes) + inside]
-        segments = (within(lengths) > np.repeat(a_length + 1, lengths)).astype(np.int64)
+        parts = np.stack([a_length + 2, lengths - a_length - 2], axis=1)  # (B, 2): [CLS] A [SEP], and B [SEP]
+        segments = np.repeat(np.arange(2 * len(lengths)) % 2, parts.ravel())
         return lengths, ids, segments
 
     def report(self, epoch: int) -> Report:

@@ -1,0 +1,95 @@
+"""Training from the command line: any text, any budget, several seeds."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+import door
+import toys
+from psitext.text import toy
+
+STORIES = list(toy.stories(80))
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("train")
+    (folder / "pt.toml").write_text(toys.PRETRAIN, encoding="utf-8")
+    (folder / "ft.toml").write_text(toys.FINETUNE, encoding="utf-8")
+    toys.table(folder / "own.csv", [("review", "mood"), *toys.words_and_labels(60)])
+    text = "\n\n".join("\n".join(story) for story in STORIES)
+    (folder / "a.txt").write_text(text, encoding="utf-8")
+    (folder / "b.txt.gz").write_bytes(gzip.compress(text.encode()))
+    toys.table(folder / "c.csv", [("id", "body"), *((i, f'"{" ".join(s)}"') for i, s in enumerate(STORIES))])
+    lines = [json.dumps({"text": " ".join(story)}) for story in STORIES]
+    (folder / "d.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    return folder
+
+
+DATA = {
+    "plain": ["--data", "a.txt"],
+    "gz": ["--data", "b.txt.gz"],
+    "csv": ["--data", "c.csv", "--text", "body"],
+    "jsonl": ["--data", "d.jsonl"],
+    "two": ["a.txt", "b.txt.gz"],
+}
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_smoke_pretrain_for_two_seconds(place: Path, name: str) -> None:
+    out, budget = f"run-{name}", ["--minutes", "0.033", "--seed", "3"]
+    done = door.run("pretrain", "--config", "pt.toml", *DATA[name], *budget, "-o", out, cwd=place)
+    assert done.code == 0, done.err
+    assert done.out == f"model: {out}/model\nnext: psitext finetune --task sst2 --init {out}\n"
+    recipe = json.loads((place / out / "recipe.json").read_text())
+    assert recipe["given"]["train"]["minutes"] == 0.033 and recipe["recipe"]["train"]["minutes"] is None
+    assert recipe["recipe"]["train"]["seed"] == 3
+    result = json.loads((place / out / "result.json").read_text())
+    assert result["counters"]["step"] == recipe["recipe"]["train"]["steps"]
+    assert all(line.startswith("pretrain: step ") for line in done.err.splitlines())
+
+
+def test_known_several_seeds_with_their_spread(place: Path) -> None:
+    command = "finetune --config ft.toml --data own.csv --text review --label mood -o many --set train.steps=4".split()
+    done = door.run(*command, "--seeds", "2", "--seed", "5", cwd=place)
+    assert done.code == 0, done.err
+    assert "model: many/seed-5/model" in done.out and "model: many/seed-6/model" in done.out
+    assert "mean" in done.out and "95 % interval" in done.out and "majority" in done.out
+    seeds = [json.loads((place / f"many/seed-{n}/recipe.json").read_text())["recipe"]["train"]["seed"] for n in (5, 6)]
+    assert seeds == [5, 6]
+    again = door.run(*command, "--seeds", "2", "--seed", "5", cwd=place)
+    assert (again.code, again.out, again.err) == (0, done.out, "")
+
+
+def test_law_the_seed_of_the_recipe_holds_without_an_option(place: Path) -> None:
+    command = "finetune --config ft.toml --data own.csv --text review --label mood --set train.steps=2".split()
+    done = door.run(*command, "--set", "train.seed=8", "-o", "seeded", cwd=place)
+    assert done.code == 0, done.err
+    assert json.loads((place / "seeded/recipe.json").read_text())["recipe"]["train"]["seed"] == 8
+
+
+def test_known_resume_of_a_finished_run_shows_its_scores(place: Path) -> None:
+    command = "finetune --config ft.toml --data own.csv --text review --label mood --set train.steps=2 -o done".split()
+    assert door.run(*command, "--tensorboard", cwd=place).code == 0
+    assert any((place / "done" / "tensorboard").iterdir())
+    shown = door.run("resume", "done", cwd=place)
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.out.startswith("model: done/model\n") and "accuracy" in shown.out
+
+
+def test_known_ctrl_c_while_a_run_prepares(place: Path) -> None:
+    """Reading text and learning a tokenizer can take long; an interruption there is no loss either."""
+    child = door.start("pretrain", "--config", "pt.toml", "--data", "toy:20000", "-o", "early", cwd=place)
+    door.until(lambda: (place / "early" / "recipe.json").exists())
+    child.kill(signal.SIGINT)
+    done = child.wait()
+    assert (done.code, done.err) == (130, "psitext: interrupted; `psitext resume early` goes on from there\n")
+    assert not (place / "early" / "metrics.jsonl").exists()
+    before = door.start("finetune", "--task", "toy-sentiment", "--config", "ft.toml", "-o", "later", cwd=place)
+    before.kill(signal.SIGTERM)
+    assert before.wait().code == -signal.SIGTERM

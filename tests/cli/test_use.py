@@ -1,0 +1,135 @@
+"""Using models from the command line: predict, encode, evaluate, export, explain."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import door
+import toys
+from psitext.model import load
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a table and a model of every kind."""
+    folder = tmp_path_factory.mktemp("use")
+    rows = ['"good, ""so"" good",1', "dull so,2", "naïve 東京 fine,3", '"two', 'lines bad",4', f"{'good ' * 60},5"]
+    (folder / "texts.csv").write_text("\n".join(["review,id", *rows, ""]), encoding="utf-8")
+    for name in ("words", "pairs", "scores", "tags", "questions"):
+        (folder / name).symlink_to(toys.trained(name))
+    (folder / "pretrained").symlink_to(toys.pretrained())
+    return folder
+
+
+TEXTS = ['good, "so" good', "dull so", "naïve 東京 fine", "two\nlines bad", ("good " * 60).strip()]
+CUT = "1 of 5 texts are longer than the 48 tokens that the model reads; cut there\n"
+
+
+def said(place: Path, *args: object, err: str = "") -> str:
+    done = door.run(*args, cwd=place)
+    assert (done.code, done.err) == (0, err), done
+    return done.out
+
+
+def test_law_predictions_are_the_models_own_in_the_order_of_the_file(place: Path) -> None:
+    model = load(place / "words")
+    answers = model.predict(TEXTS)
+    command = ["predict", "texts.csv", "--text", "review", "-m", "words"]
+    lines = [json.loads(line) for line in said(place, *command, err=CUT).splitlines()]
+    assert [line["text"] for line in lines] == TEXTS
+    assert [line["line"] for line in lines] == [2, 3, 4, 5, 7]
+    assert [line["prediction"] for line in lines] == [answer.label for answer in answers]
+    assert [line["probability"] for line in lines] == pytest.approx([a.probability for a in answers], abs=1e-6)
+    assert lines[0]["probability of up"] + lines[0]["probability of down"] == pytest.approx(1, abs=2e-6)
+    assert said(place, *command, "-o", "out.jsonl", err=CUT) == "5 predictions: out.jsonl\n"
+    assert [json.loads(line) for line in (place / "out.jsonl").read_text(encoding="utf-8").splitlines()] == lines
+    said(place, *command, "-o", "out.csv", err=CUT)
+    with (place / "out.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["text"] for row in rows] == TEXTS
+    assert [float(row["probability"]) for row in rows] == [line["probability"] for line in lines]
+    said(place, *command, "-o", "out.tsv", err=CUT)
+    table = [line.split("\t") for line in (place / "out.tsv").read_text(encoding="utf-8").splitlines()]
+    assert len(table) == 6 and {len(row) for row in table} == {6}
+    assert table[4][1] == "two lines bad"
+
+
+def test_known_texts_as_arguments(place: Path) -> None:
+    first, second = (
+        json.loads(line) for line in said(place, "predict", "good so", "dull so", "-m", "words").splitlines()
+    )
+    assert (first["line"], first["prediction"], second["prediction"]) == (1, "up", "down")
+    odd = said(place, "predict", "", "𝒳 \x07", "-m", "words")
+    assert len(odd.splitlines()) == 2
+
+
+def test_known_every_kind_of_task(place: Path) -> None:
+    score = json.loads(said(place, "predict", "good fine", "-m", "scores"))
+    assert isinstance(score["prediction"], float) and "probability" not in score
+    tags = json.loads(said(place, "predict", "Anna took the lamp", "-m", "tags"))
+    assert len(tags["prediction"].split()) == 4
+    passage = "Ravi bought the red lamp."
+    toys.table(place / "ask.csv", [("q", "p"), ("What did Ravi buy?", passage)])
+    found = json.loads(said(place, "predict", "ask.csv", "--text", "q", "--pair", "p", "-m", "questions"))
+    assert found["prediction"] == passage[found["start"] : found["end"]]
+    pair = json.loads(said(place, "predict", "ask.csv", "--text", "q", "--pair", "p", "-m", "pairs"))
+    assert pair["prediction"] in ("next", "other") and pair["pair"] == passage
+
+
+def test_law_states_are_the_models_own(place: Path) -> None:
+    model = load(place / "pretrained")
+    state = model.encode(TEXTS, tokens=True)
+    command = ["encode", "texts.csv", "--text", "review", "-m", "pretrained"]
+    cut = CUT.replace("48", "64")
+    lines = [json.loads(line) for line in said(place, *command, err=cut).splitlines()]
+    assert [line["text"] for line in lines] == TEXTS
+    np.testing.assert_allclose([line["vector"] for line in lines], state.numpy(), rtol=0, atol=2e-6)
+    assert said(place, *command, "-o", "s.npy", err=cut) == "5 states of width 32: s.npy\n"
+    np.testing.assert_allclose(np.load(place / "s.npy"), state.numpy(), rtol=0, atol=1e-6)
+    said(place, *command, "--tokens", "-o", "s.npz", err=cut)
+    with np.load(place / "s.npz") as arrays:
+        assert set(arrays) == {"vector", "tokens", "real"}
+        assert arrays["tokens"].shape == (*arrays["real"].shape, 32)
+        assert arrays["real"].sum(1).tolist() == state.real.sum(1).tolist()  # type: ignore[union-attr]
+    mean = json.loads(said(place, "encode", "dull so", "-m", "pretrained", "--set", "pool=mean"))
+    np.testing.assert_allclose(
+        mean["vector"], load(place / "pretrained", pool="mean").encode(["dull so"]).numpy()[0], rtol=0, atol=2e-6
+    )
+    (place / "use.toml").write_text('pool = "mean"\nbatch_tokens = 10\n')
+    again = said(place, "encode", "dull so", "-m", "pretrained", "--config", "use.toml")
+    assert json.loads(again)["vector"] == pytest.approx(mean["vector"], abs=2e-6)
+
+
+def test_known_scores_on_ones_own_file(place: Path) -> None:
+    rows = [("text", "label"), ("good fine", "up"), ("dull grim", "down"), ("fine kind", "down"), ("kind fine", "up")]
+    toys.table(place / "labelled.csv", rows)
+    out = said(place, "evaluate", "-m", "words", "--data", "labelled.csv")
+    assert "labelled" in out and "0.7500" in out and "accuracy" in out and "COLLAPSED" not in out
+    toys.table(place / "same.csv", [("text", "label"), ("good fine", "up"), ("fine kind", "down")])
+    assert "COLLAPSED on same.csv in 1 of 1" in said(place, "evaluate", "-m", "words", "--data", "same.csv")
+
+
+def test_known_scores_beside_baselines(place: Path) -> None:
+    task = toys.task_file(place, "tags")
+    out = said(place, "evaluate", "-m", "tags", "--task", task, "--baselines", "--split", "dev")
+    assert "tag_accuracy" in out and "most frequent tag" in out
+
+
+def test_known_out_and_back(place: Path) -> None:
+    assert said(place, "export", "-m", "words", "-o", "theirs") == "written: theirs\n"
+    ours = json.loads(said(place, "encode", "good so", "-m", "words", "--set", "pool=cls"))
+    theirs = json.loads(said(place, "encode", "good so", "-m", "hf:theirs", "--set", "pool=cls"))
+    assert theirs["vector"] == pytest.approx(ours["vector"], abs=2e-6)
+
+
+def test_known_a_word_in_two_sentences(place: Path) -> None:
+    sentences = ["A crane flew over the lake.", "The crane stopped in the wind."]
+    out = said(place, "explain", "similarity", "-m", "pretrained", "--word", "crane", *sentences)
+    assert "static" in out and "contextual" in out and "1.0000" in out
+    done = door.run("explain", "similarity", "-m", "pretrained", "--word", "crane", sentences[0], cwd=place)
+    assert done.code == 2 and "takes two of them at least" in done.err

@@ -1,0 +1,115 @@
+"""A run's folder: claimed by one recipe, undone after a mistake, exact after a crash."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import toys
+from psitext.errors import UserError
+from psitext.experiments.runs.folder import RunFolder, Stopped
+from psitext.files import write_atomic
+
+RECIPE = toys.finetuning(task="toy-tags")
+
+
+def settled(steps: int = 9) -> object:
+    return RECIPE.model_copy(update={"train": RECIPE.train.with_budget(steps=steps)})
+
+
+def test_law_a_folder_belongs_to_one_recipe(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    assert folder.recipe() is None and not folder.finished
+    with folder.claimed(RECIPE) as found:
+        assert found is RECIPE
+        assert folder.recipe() == RECIPE, "written before anything else"
+        folder.settle(settled())  # type: ignore[arg-type]
+    for again in (RECIPE, settled()):
+        with folder.claimed(again) as found:  # type: ignore[type-var]
+            assert found == settled()
+    other = RECIPE.model_copy(update={"task": "toy-nsp"})
+    for strange in (other, settled(8), toys.pretraining()):
+        refused = pytest.raises(UserError, match="holds a run of another recipe; give --out")
+        with refused, folder.claimed(strange):  # type: ignore[type-var]
+            pass
+    tree = json.loads((folder.path / "recipe.json").read_text())
+    assert set(tree) == {"recipe", "given", "versions", "commit", "threads"}
+
+
+def test_law_a_mistake_before_the_first_step_undoes_the_claim(tmp_path: Path) -> None:
+    def fail(folder: RunFolder, *, after: str | None = None, error: type[BaseException] = UserError) -> None:
+        with folder.claimed(RECIPE):
+            (folder.path / "tokenizer.json").write_text("{}")
+            if after:
+                write_atomic(folder.path / after, "{}\n")
+            raise error("no such column")
+
+    absent, empty = RunFolder(tmp_path / "absent"), RunFolder(tmp_path / "empty")
+    empty.path.mkdir()
+    for folder in (absent, empty):
+        with pytest.raises(UserError, match="no such column"):
+            fail(folder)
+    assert not absent.path.exists()
+    assert list(empty.path.iterdir()) == []
+    for after in ("metrics.jsonl", "checkpoints/step-1/model.safetensors"):
+        begun = RunFolder(tmp_path / after.split("/")[0])
+        with pytest.raises(UserError, match="no such column"):
+            fail(begun, after=after)
+        assert begun.recipe() == RECIPE and (begun.path / after).exists()
+        with pytest.raises(UserError, match="no such column"):
+            fail(begun)  # a later mistake undoes nothing that was there before
+        assert begun.recipe() == RECIPE and (begun.path / after).exists()
+    crashed = RunFolder(tmp_path / "crashed")
+    with pytest.raises(RuntimeError):
+        fail(crashed, error=RuntimeError)
+    assert crashed.recipe() == RECIPE, "a fault of psitext's own leaves what there is to see"
+
+
+def test_known_an_interrupted_preparation_says_how_to_go_on(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    stopped = pytest.raises(Stopped, match=r"interrupted; `psitext resume .*run` goes on from there")
+    with stopped as caught, folder.claimed(RECIPE):
+        raise KeyboardInterrupt
+    assert caught.value.exit_code == 130
+    assert folder.recipe() == RECIPE
+    assert str(Stopped(Path("runs/x"), 1234)) == "stopped after step 1,234; `psitext resume runs/x` goes on from there"
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "7", '{"recipe": 3}', '{"recipe": {"verb": "cook"}}', '{"a": 1}'])
+def test_known_recipes_that_are_none(content: str, tmp_path: Path) -> None:
+    (tmp_path / "recipe.json").write_text(content)
+    with pytest.raises(UserError, match=r"recipe.json is (no recipe of a run|of a run to 'cook')") as caught:
+        RunFolder(tmp_path).recipe()
+    assert "\n" not in str(caught.value)
+
+
+def test_known_foreign_files_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(UserError, match="holds files that are no run's"), RunFolder(tmp_path).claimed(RECIPE):
+        pass
+    assert (tmp_path / "thesis.txt").read_text() == "years of work"
+
+
+def test_law_events_beyond_the_checkpoint_are_dropped(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    for step in (1, 2, 3):
+        folder.log({"kind": "train", "step": step, "loss": 0.1 + 0.2})
+    with (tmp_path / "metrics.jsonl").open("a") as file:
+        file.write('{"kind": "tra')  # what a crash leaves
+    assert [event["step"] for event in folder.events()] == [1, 2, 3]
+    assert folder.rewind() == 0
+    assert folder.events() == []
+    run = RunFolder(toys.trained("words"))
+    before = (run.path / "metrics.jsonl").read_bytes()
+    assert run.rewind() == 100
+    assert (run.path / "metrics.jsonl").read_bytes() == before
+
+
+def test_known_results(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    with pytest.raises(UserError, match="holds no finished run"):
+        folder.result()
+    folder.finish({"scores": {"dev": {"accuracy": 0.5}}})
+    assert folder.finished and folder.result()["scores"]["dev"]["accuracy"] == 0.5

@@ -1,0 +1,101 @@
+"""Scoring finished models: on which rows, beside which baselines, for which task."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import toys
+from psitext.errors import UserError
+from psitext.experiments import evaluation
+from psitext.model import Model, load
+from psitext.text.examples import Example, Task
+from psitext.text.tasks import load_task, read_split
+
+
+@pytest.fixture(scope="module")
+def words() -> Model:
+    return load(toys.trained("words"))
+
+
+def test_known_the_task_of_a_model(words: Model) -> None:
+    assert evaluation.task_of(words, None) is words.task
+    sentiment = load(toys.trained("sentiment"))
+    other = evaluation.task_of(sentiment, "toy-sentiment")
+    assert other.name == "toy-sentiment", "another task with the same labels in the same order"
+    with pytest.raises(
+        UserError, match=r"the model answers words \(down, up\), not toy-sentiment \(negative, positive\)"
+    ):
+        evaluation.task_of(words, "toy-sentiment")
+    with pytest.raises(UserError, match=r"the model answers scores \(regression\), not words"):
+        evaluation.task_of(load(toys.trained("scores")), str(own_task()))
+    with pytest.raises(UserError, match="pre-trained only"):
+        evaluation.task_of(load(toys.pretrained()), None)
+
+
+def own_task() -> Path:
+    path = toys.folder() / "words.toml"
+    path.write_text('kind = "classification"\ntext = "text"\nlabel = "label"\nlabels = ["down", "up"]\n')
+    return path
+
+
+def test_known_which_rows(words: Model, tmp_path: Path) -> None:
+    task = load_task(str(toys.task_file(tmp_path, "sentiment")))
+    assert list(evaluation.labelled_splits(task, None, None, None)) == ["dev"]
+    assert list(evaluation.labelled_splits(task, "train", None, None)) == ["train"]
+    path = toys.table(tmp_path / "more.csv", [("label", "text"), ("up", "good so")])
+    found = evaluation.labelled_splits(words.asked(), None, str(path), None)
+    assert [one.label for one in found["more.csv"]] == ["up"]
+    with pytest.raises(UserError, match="words has no dev split; name one with --split, or a file with --data"):
+        evaluation.labelled_splits(words.asked(), None, None, None)
+    with pytest.raises(UserError, match="task 'sentiment' has no split 'tset'"):
+        evaluation.labelled_splits(task, "tset", None, None)
+    with pytest.raises(UserError, match="the labels of cola's test are not published; --submission"):
+        evaluation.labelled_splits(load_task("cola"), "test", None, None)
+
+
+def test_law_baselines_are_scored_like_models(tmp_path: Path) -> None:
+    for name, rows in (("sentiment", ["bag of words", "majority"]), ("tags", ["most frequent tag"]), ("questions", [])):
+        task = load_task(str(toys.task_file(tmp_path, name)))
+        dev = read_split(task, "dev").examples
+        found = evaluation.baseline_rows(task, {"dev": dev}, None)
+        assert sorted(row["baseline"] for row in found) == rows
+        for row in found:
+            assert row["split"] == "dev"
+            assert set(task.metrics) < set(row)
+            assert row["collapsed"] == (row["baseline"] == "majority")
+
+
+def test_known_right_answers_as_numbers() -> None:
+    task = Task(name="t", kind="classification", text="t", label="l", labels=("b", "a"))
+    assert evaluation.gold(task, [Example("", label="a"), Example("", label="b")]).tolist() == [1, 0]
+    scores = Task(name="r", kind="regression", text="t", label="l")
+    assert evaluation.numbers(scores, [1, 2.5]).dtype == np.float64
+    tags = Task(name="g", kind="tagging", text="t", label="l", labels=("A", "B"))
+    assert evaluation.gold(tags, [Example("", tags=("B", "A")), Example("", tags=("B",))]).tolist() == [1, 0, 1]
+
+
+def test_known_a_submission_in_glues_form(words: Model, tmp_path: Path) -> None:
+    """A model of CoLA's labels answers CoLA's hidden test rows."""
+    from dataclasses import replace
+
+    cola = load_task("cola")
+    model = replace(words, task=cola)
+    (tmp_path / "CoLA").mkdir()
+    texts = [text for text, _ in toys.words_and_labels(1063)]
+    rows = "".join(f"{index}\t{text}\n" for index, text in enumerate(texts))
+    (tmp_path / "CoLA" / "test.tsv").write_text(f"index\tsentence\n{rows}")
+    names = evaluation.write_submission({"cola": model}, tmp_path / "glue.zip", tmp_path)
+    assert names == ("CoLA.tsv",)
+    with zipfile.ZipFile(tmp_path / "glue.zip") as packed:
+        lines = packed.read("CoLA.tsv").decode().splitlines()
+    said = [answer.label for answer in model.predict(texts)]
+    written = {name: value for value, name in cola.label_values.items()}
+    assert lines == ["index\tprediction", *(f"{index}\t{written[str(label)]}" for index, label in enumerate(said))]
+    with pytest.raises(UserError, match=r"GLUE takes no file for .toy-tags."):
+        evaluation.write_submission({"toy-tags": model}, tmp_path / "none.zip", tmp_path)
+    assert evaluation.submission_name("mnli", "test_matched") == "mnli-m"
+    assert evaluation.submission_name("mnli", "test_mismatched") == "mnli-mm"
