@@ -82,7 +82,7 @@ def test_parity_fine_tuning_is_the_same_on_both_sides(data: finetuning.Classifie
     assert found.losses is not None and found.rows == 48
     assert found.losses[0] == pytest.approx(found.losses[1], abs=1e-4)
     assert torch.equal(data.encoder.token.weight, before), "the next benchmark starts from the same weights"
-    again = finetuning.training_speed(data, Course(rounds=2, steps=3, sequences=8, pool=3, their_pool=3))
+    again = finetuning.training_speed(data, Course(rounds=2, steps=3, sequences=8, pool=3, their_pool=3), "fp32")
     assert again.losses is not None and "grouped" in again.name
     assert again.losses[0] == pytest.approx(again.losses[1], abs=1e-4)
 
@@ -116,10 +116,10 @@ def test_smoke_batches(text: pretraining.Text, data: finetuning.Classified, monk
 
 
 def test_smoke_startup(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HELP", "IMPORT", "THEIR_IMPORT", "THEIR_MODEL"):
+    for name in ("HELP", "IMPORT", "MODEL", "THEIR_IMPORT", "THEIR_MODEL"):
         monkeypatch.setattr(startup, name, ("-c", "sum(range(1_000_000))"))
     found = startup.startup(rounds=1, seed=0)
-    assert len(found) == 2 and all(one.ours > 0 and one.theirs > 0 for one in found)
+    assert len(found) == 3 and all(one.ours > 0 and one.theirs > 0 for one in found)
 
 
 def test_known_results_are_lines_of_one_table(tmp_path: Path) -> None:

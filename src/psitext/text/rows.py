@@ -106,14 +106,21 @@ def _tsv_cells(path: Path, limit: int) -> Iterator[tuple[int, list[str]]]:
             yield number, line.split("\t")
 
 
+def _next_row(reader: Iterator[list[str]], limit: int) -> list[str] | None:
+    """The next row under a limit of characters a field, which the csv module keeps for the whole process."""
+    before = csv.field_size_limit(limit + 1)
+    try:
+        return next(reader, None)
+    finally:
+        csv.field_size_limit(before)
+
+
 def _csv_cells(path: Path, limit: int) -> Iterator[tuple[int, list[str]]]:
-    # The limit is the csv module's own global; raising it can only turn its error into ours.
-    csv.field_size_limit(max(csv.field_size_limit(), limit + 1))
     reader = csv.reader((line + "\n" for _, line in lines(path, limit)), strict=True)
     while True:
         start = reader.line_num + 1
         try:
-            cells = next(reader, None)
+            cells = _next_row(reader, limit)
         except csv.Error as error:
             why = "a quoted field never ends" if "unexpected end of data" in str(error) else str(error)
             raise UserError(f"{path}: the row that starts on line {start} is not valid CSV: {why}") from None

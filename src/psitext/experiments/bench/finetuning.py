@@ -23,6 +23,7 @@ from psitext.heads.affine import SequenceHead
 from psitext.hf.bert import write_bert
 from psitext.hf.opponents import Opponent, classifier
 from psitext.model import load
+from psitext.nn.numerics import Precision
 from psitext.text.examples import Task
 from psitext.text.supervised import SupervisedSource, encode_examples
 from psitext.text.tasks import load_task, read_split
@@ -60,16 +61,17 @@ def read_task(data_dir: Path | None, init: str | None, examples: int = EXAMPLES)
     return Classified(task.name, task, recipe, encode_examples(found, task, tokenizer, text), encoder)
 
 
-def training_speed(data: Classified, course: Course) -> Measured:
-    """Real tokens a second, from the same weights on the same texts, with the same dropout."""
+def training_speed(data: Classified, course: Course, precision: Precision = "fp32") -> Measured:
+    """Real tokens a second, ours in ``precision``, theirs in float32; same weights, texts and dropout."""
     head, opponent = _both(data)
     optim = data.recipe.train.optim
     encoder = copy.deepcopy(data.encoder)
-    ours = our_step(Network(encoder, head), adamw(encoder, head, optim), task_score(data.task), data.source, optim)
+    optimizer = adamw(encoder, head, optim)
+    ours = our_step(Network(encoder, head), optimizer, task_score(data.task), data.source, optim, precision)
     found = race(course, data.source.lengths(), ours, their_step(opponent, optim), optim)
     grouped = ", theirs grouped by length too" if course.their_pool > 1 else ""
     return Measured(
-        f"fine-tuning on {data.name}, {encoder.config.layers} layers of {encoder.config.width}, fp32{grouped}",
+        f"fine-tuning on {data.name}, {encoder.config.layers} layers of {encoder.config.width}, {precision}{grouped}",
         "tokens/s",
         found.tokens / found.timing.ours,
         found.tokens / found.timing.theirs,

@@ -65,19 +65,20 @@ def _pretraining(inputs: _Inputs, precision: Precision) -> Iterator[Measured]:
         yield pretraining.training_speed(inputs.text, size, course, precision)
 
 
-def _finetuning(inputs: _Inputs) -> Iterator[Measured]:
+def _finetuning(inputs: _Inputs, precision: Precision) -> Iterator[Measured]:
     course = Course(inputs.settings.rounds, pool=inputs.data.recipe.train.pool, seed=inputs.settings.seed)
-    yield finetuning.training_speed(inputs.data, course)
-    # Their Trainer can sort by length too, though it does not by itself.
-    yield finetuning.training_speed(inputs.data, replace(course, their_pool=course.steps))
+    yield finetuning.training_speed(inputs.data, course, precision)
+    if precision == "fp32":  # their Trainer can sort by length too, though it does not by itself
+        yield finetuning.training_speed(inputs.data, replace(course, their_pool=course.steps))
 
 
 BENCHMARKS: dict[str, Callable[[_Inputs], Iterator[Measured]]] = {
     "startup": _startup,
     "batches": _batches,
     "pretraining": lambda inputs: _pretraining(inputs, "fp32"),
+    "finetuning": lambda inputs: _finetuning(inputs, "fp32"),
     "pretraining-bf16": lambda inputs: _pretraining(inputs, "bf16"),
-    "finetuning": _finetuning,
+    "finetuning-bf16": lambda inputs: _finetuning(inputs, "bf16"),
 }
 
 
