@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from psitext.randomness import below, bits, generator, torch_seed, uniform
+from psitext.randomness import below, bits, generator, more, torch_seed, uniform
 
 WORDS = st.integers(0, 2**64 - 1)
 
@@ -47,6 +47,17 @@ def test_law_a_draw_does_not_depend_on_the_shape_it_is_drawn_in(seed: int, start
     assert together.shape == (n, m)
     one_by_one = [[bits(seed, int(row), "purpose", int(column)) for column in columns] for row in rows]
     assert np.array_equal(together, np.array(one_by_one))
+
+
+def test_law_keys_may_be_mixed_in_later() -> None:
+    rows, columns = np.arange(4)[:, None], np.arange(3)
+    whole = bits(7, "purpose", rows, columns)
+    assert np.array_equal(more(bits(7, "purpose", rows), columns), whole)
+    assert np.array_equal(more(bits(7, "purpose"), rows, columns), whole)
+    early = bits(7, "purpose", rows)
+    kept = early.copy()
+    more(early, columns)
+    assert np.array_equal(early, kept), "what is mixed further is not changed"
 
 
 def test_law_scalars_of_numpy_and_negative_keys_count_like_python_integers() -> None:
