@@ -25,7 +25,8 @@ SERVER = """
 import gc, json, os, resource, signal, sys, traceback
 import psitext.cli, psitext.cli.early, psitext.cli.terminal, psitext.cli.output
 import psitext.experiments.run, psitext.experiments.evaluation, psitext.experiments.export
-
+import accelerate.utils.fsdp_utils, scipy.optimize, torch._dynamo, torch.distributed.fsdp, torch.distributed.tensor
+gc.freeze()
 for line in sys.stdin:
     order = json.loads(line)
     if "wait" in order:

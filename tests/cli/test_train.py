@@ -6,6 +6,7 @@ import gzip
 import json
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,25 +34,32 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 DATA = {
     "plain": ["--data", "a.txt"],
-    "gz": ["--data", "b.txt.gz"],
     "csv": ["--data", "c.csv", "--text", "body"],
     "jsonl": ["--data", "d.jsonl"],
     "two": ["a.txt", "b.txt.gz"],
 }
 
 
-@pytest.mark.parametrize("name", DATA)
-def test_smoke_pretrain_for_two_seconds(place: Path, name: str) -> None:
-    out, budget = f"run-{name}", ["--minutes", "0.033", "--seed", "3"]
-    done = door.run("pretrain", "--config", "pt.toml", *DATA[name], *budget, "-o", out, cwd=place)
+def pretrained(place: Path, name: str, *settings: str) -> dict[str, Any]:
+    """What ``recipe.json`` and ``result.json`` hold after a run on this text."""
+    done = door.run("pretrain", "--config", "pt.toml", *DATA[name], *settings, "-o", f"run-{name}", cwd=place)
     assert done.code == 0, done.err
-    assert done.out == f"model: {out}/model\nnext: psitext finetune --task sst2 --init {out}\n"
-    recipe = json.loads((place / out / "recipe.json").read_text())
-    assert recipe["given"]["train"]["minutes"] == 0.033 and recipe["recipe"]["train"]["minutes"] is None
-    assert recipe["recipe"]["train"]["seed"] == 3
-    result = json.loads((place / out / "result.json").read_text())
-    assert result["counters"]["step"] == recipe["recipe"]["train"]["steps"]
+    assert done.out == f"model: run-{name}/model\nnext: psitext finetune --task sst2 --init run-{name}\n"
     assert all(line.startswith("pretrain: step ") for line in done.err.splitlines())
+    files = {file: json.loads((place / f"run-{name}" / f"{file}.json").read_text()) for file in ("recipe", "result")}
+    return files["recipe"] | files["result"]
+
+
+def test_smoke_pretrain_for_two_seconds(place: Path) -> None:
+    run = pretrained(place, "plain", "--minutes", "0.033", "--seed", "3")
+    assert run["given"]["train"]["minutes"] == 0.033 and run["recipe"]["train"]["minutes"] is None
+    assert run["recipe"]["train"]["seed"] == 3
+    assert run["counters"]["step"] == run["recipe"]["train"]["steps"]
+
+
+@pytest.mark.parametrize("name", ["csv", "jsonl", "two"])
+def test_smoke_pretrain_on_any_layout(place: Path, name: str) -> None:
+    assert pretrained(place, name, "--set", "train.steps=3")["counters"]["step"] == 3
 
 
 def test_known_several_seeds_with_their_spread(place: Path) -> None:
@@ -90,3 +98,16 @@ def test_known_ctrl_c_while_a_run_prepares(place: Path) -> None:
     done = child.wait()
     assert (done.code, done.err) == (130, "psitext: interrupted; `psitext resume early` goes on from there\n")
     assert not (place / "early" / "metrics.jsonl").exists()
+
+
+def test_known_a_loss_that_is_no_number(place: Path) -> None:
+    """It stops the run, keeps the checkpoint before, and the run can go on with another recipe elsewhere."""
+    command = "finetune --config ft.toml --data own.csv --text review --label mood -o wild".split()
+    settings = ["train.optim.lr=1e30", "train.optim.clip=0", "train.optim.warmup=0", "train.checkpoint_every=1"]
+    done = door.run(*command, *(part for one in settings for part in ("--set", one)), cwd=place)
+    assert done.code == 2, done
+    *_, last = done.err.splitlines()
+    assert last.startswith("psitext: the ") and " at step " in last and "lower train.optim.lr" in last
+    assert "Warning" not in done.err and "Traceback" not in done.err
+    kept = [path.name for path in (place / "wild" / "checkpoints").glob("step-*")]
+    assert kept and not (place / "wild" / "model").exists()

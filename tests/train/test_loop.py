@@ -125,6 +125,32 @@ def test_law_a_logged_loss_is_the_mean_since_the_line_before(bench: Bench) -> No
     assert bench.curve("epoch")[-1] == 1
 
 
+def test_law_checkpoints_by_the_clock_change_nothing(bench: Bench) -> None:
+    """A run that is killed an hour into its epoch has lost minutes; and which ones decides about no number."""
+    config = bench.config(log_every=4, checkpoint_every=100)
+    whole, killed, again = (bench.network(dropout=0.3) for _ in range(3))
+    bench.run(whole, config, out="whole")
+    events = bench.events
+    often = config.model_copy(update={"checkpoint_minutes": 1e-9})
+
+    class Killed(Exception):
+        pass
+
+    def kill(event: object) -> None:
+        if len(bench.events) == 2:  # at step 8
+            raise Killed
+
+    with pytest.raises(Killed):
+        bench.run(killed, often, hooks=[kill])
+    before = bench.events[:1]
+    names = sorted(path.name for path in (bench.folder / "run" / "checkpoints").iterdir())
+    assert names == ["step-00000006", "step-00000007"]
+    bench.run(again, config)
+    without_clock = [[{**event, "seconds": 0} for event in found] for found in (before + bench.events, events)]
+    assert without_clock[0] == without_clock[1]
+    assert same(weights(again), weights(whole))
+
+
 def test_law_best_weights_come_back_and_patience_ends_a_run(bench: Bench) -> None:
     network, seen = bench.network(), []
     values = iter([0.1, 0.5, 0.4, 0.5, 0.3, 0.9])

@@ -81,7 +81,8 @@ def fit(
     bare = accelerator.unwrap_model(model)
     found = checkpoint.latest(saved)
     counters = checkpoint.restore(found, bare, _inner(optimizer)) if found else Counters()
-    clock = time.monotonic() - counters.seconds
+    last_saved = time.monotonic()
+    clock = last_saved - counters.seconds
     window = _Window(accelerator, score, counters)
     stepper = Stepper(accelerator, model, optimizer, score, source, config, steps)
     ahead = iter(()) if _gave_up(counters, config) else stepper.steps(counters)
@@ -95,11 +96,14 @@ def fit(
                 counters = window.close(counters, took.rate, hooks)
             if validation and (counters.step % config.evaluate_every == 0 or done):
                 counters = _validate(validation, model, bare, counters, saved, accelerator, hooks)
-            asked, gave_up = _agreed(stop.asked, accelerator), _gave_up(counters, config)
-            if pausing or asked or gave_up:
+            due = time.monotonic() - last_saved > config.checkpoint_minutes * 60
+            asked, due = _agreed(accelerator, stop.asked, due)
+            gave_up = _gave_up(counters, config)
+            if pausing or due or asked or gave_up:
                 counters = window.kept(counters)
                 path = checkpoint.save(saved, bare, _inner(optimizer), counters, writer=accelerator.is_main_process)
                 _prune(saved, path, config.keep, accelerator)
+                last_saved = time.monotonic()
             if asked:
                 return Outcome(counters, finished=False)
             if gave_up:
@@ -169,7 +173,7 @@ class Stepper:
         losses = {name: torch.zeros((), device=accelerator.device) for name in self.score}
         self.model.train()
         for micro, batch in enumerate(batches):
-            torch.manual_seed(torch_seed(config.seed, "dropout", step, micro, accelerator.process_index))
+            _seed(accelerator.device, torch_seed(config.seed, "dropout", step, micro, accelerator.process_index))
             last = micro + 1 == len(batches)
             with nullcontext() if last else accelerator.no_sync(self.model):
                 shares = self._backward(batch, counts, step)
@@ -290,11 +294,21 @@ def _gave_up(counters: Counters, config: TrainConfig) -> bool:
     return 0 < config.patience <= counters.stale
 
 
-def _agreed(asked: bool, accelerator: Accelerator) -> bool:
-    """True on every rank once one of them was asked to stop."""
+def _agreed(accelerator: Accelerator, *wishes: bool) -> list[bool]:
+    """True on every rank once one of them wishes it."""
     if accelerator.num_processes == 1:
-        return asked
-    return bool(accelerator.reduce(torch.tensor(float(asked), device=accelerator.device), "sum") > 0)
+        return list(wishes)
+    votes = torch.tensor([float(wish) for wish in wishes], device=accelerator.device)
+    return [vote > 0 for vote in accelerator.reduce(votes, "sum").tolist()]
+
+
+def _seed(device: torch.device, seed: int) -> None:
+    """Seed the processor's generator and the device's; ``torch.manual_seed`` seeds every kind of device there might
+    be, which takes milliseconds.
+    """
+    torch.default_generator.manual_seed(seed)
+    if device.type != "cpu":
+        torch.get_device_module(device).manual_seed(seed)
 
 
 def _not_finite(what: str, value: float, step: int, samples: Ints) -> str:

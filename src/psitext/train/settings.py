@@ -35,6 +35,7 @@ class TrainConfig(Config):
     freeze: bool = False  # train the head only, on the states of a frozen encoder
     evaluate_every: int = Field(default=0, ge=0)
     checkpoint_every: int = Field(default=0, ge=0)
+    checkpoint_minutes: float = Field(default=10, gt=0)  # also this often by the clock, on which no result depends
     log_every: int = Field(default=20, gt=0)
     patience: int = Field(default=0, ge=0)  # stop after so many evaluations without a new best; 0 = never
     keep: int = Field(default=2, gt=0)  # checkpoints kept besides the best weights
