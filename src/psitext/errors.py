@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 
 
 class UserError(Exception):
@@ -15,9 +15,11 @@ class UserError(Exception):
 
 def near(name: str, choices: Iterable[str], most: int = 3) -> str:
     """Return ``"; did you mean 'a' or 'b'?"`` for the choices that look like ``name``, or ``""``."""
-    found = get_close_matches(name, list(choices), n=most, cutoff=0.6)
+    known = list(choices)
+    found = get_close_matches(name, known, n=max(len(known), 1), cutoff=0.6)
     if not found:
         return ""
-    quoted = [repr(choice) for choice in found]
+    found.sort(key=lambda choice: (-SequenceMatcher(None, choice, name).ratio(), choice))
+    quoted = [repr(choice) for choice in found[:most]]
     listed = quoted[0] if len(quoted) == 1 else ", ".join(quoted[:-1]) + " or " + quoted[-1]
     return f"; did you mean {listed}?"

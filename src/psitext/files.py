@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -42,6 +43,12 @@ def saying_why(path: Path) -> Iterator[None]:
             raise
         reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
         raise UserError(f"cannot write {path}: {reason}; nothing was changed") from error
+
+
+def os_error(error: Exception, path: Path) -> OSError:
+    """The system's error that a library wrapped in an exception of its own ("... (os error 28)")."""
+    number = re.search(r"os error (\d+)", str(error))
+    return OSError(int(number[1]) if number else errno.EIO, str(error), str(path))
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:

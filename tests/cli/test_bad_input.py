@@ -153,7 +153,7 @@ COMMANDS = {
         r"good\.csv has no column 'second'; it has: text, label\.",
     f"{FT} good.csv --dev other.csv": r"other\.csv line 3 has the label 'sideways'.* knows down, up",
     f"{FT} good.csv --dev empty.csv": r"empty\.csv is empty",
-    "finetune --task sts2": r"no task called 'sts2'; did you mean 'sts.' or 'sst2'\? `psitext tasks` lists all\.",
+    "finetune --task sts2": r"no task called 'sts2'; did you mean 'sst2' or 'stsb'\? `psitext tasks` lists all\.",
     "finetune --config ft.toml --task minus-task.toml -o out":
         r".*minus\.csv line 3 has the label '-1' \(a mark of hidden labels.*; minus-task knows down, up",
     "finetune --config ft.toml --task bad-task.toml -o out": r"bad-task\.toml sets metrics to .*'acuracy'.*",

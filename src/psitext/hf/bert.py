@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from psitext.encoders.bert import Bert, BertConfig
 from psitext.errors import UserError
-from psitext.files import folder_atomic, write_atomic
+from psitext.files import folder_atomic, os_error, write_atomic
 from psitext.heads.affine import SequenceHead
 from psitext.heads.pretraining import PretrainingConfig, PretrainingHead
 from psitext.hf import names
@@ -110,7 +110,7 @@ def write_bert(
         try:
             save_file(tensors, part / "model.safetensors", metadata={"format": "pt"})
         except SafetensorError as error:
-            raise UserError(f"cannot write {folder}: {error}; nothing was changed") from None
+            raise os_error(error, folder) from None
         write_tokenizer(part, tokenizer, config.max_len)
         if config.pool == "mean":
             write_mean_pool(part, config.width)

@@ -9,9 +9,7 @@ ranks (then equal to float tolerance, not bit for bit).
 
 from __future__ import annotations
 
-import errno
 import json
-import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -24,7 +22,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from psitext.errors import UserError
-from psitext.files import folder_atomic, sha256, write_atomic
+from psitext.files import folder_atomic, os_error, sha256, write_atomic
 
 MODEL, OPTIMIZER, COUNTERS, CHECKSUMS = (
     "model.safetensors",
@@ -156,8 +154,7 @@ def write_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
     try:
         save_file({name: value.contiguous() for name, value in tensors.items()}, path)
     except SafetensorError as error:  # how the library reports a full disk
-        number = re.search(r"os error (\d+)", str(error))
-        raise OSError(int(number[1]) if number else errno.EIO, str(error), str(path)) from None
+        raise os_error(error, path) from None
 
 
 def _best(step: int) -> str:

@@ -157,11 +157,12 @@ def run_parts(name: str, folder: RunFolder) -> list[Any]:
 
 
 def curves_of(events: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[float, float]]]:
-    """Every loss of training and dev by name."""
+    """Every loss of training and dev by name; a sum of one term is left out, since it is that term."""
     found: dict[str, list[tuple[float, float]]] = {}
     for event in events:
+        losses = [key for key in event if key.startswith("loss")]
         for key, value in event.items():
-            if key.startswith("loss"):
+            if key in losses and not (key == "loss" and len(losses) == 2):
                 where = "" if event["kind"] == "train" else " (dev)"
                 found.setdefault(key.replace("_", " ") + where, []).append((event["step"], value))
     return found
