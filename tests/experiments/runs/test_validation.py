@@ -39,6 +39,17 @@ def test_parity_losses_of_held_out_text_are_means_over_all_of_it(monkeypatch: py
     assert validation.pretraining_losses(held_out, score, "fp32").evaluate(model.network)["loss_words"] > 0
 
 
+def test_law_a_part_of_the_held_out_text_is_like_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths = np.r_[np.full(900, 10), np.full(100, 128)]  # a tenth is long
+    monkeypatch.setattr(validation, "MOST_TOKENS", 4_000)
+    part = validation.part_of(lengths)
+    assert 4_000 <= lengths[part].sum() < 4_000 + 128
+    assert len(set(part.tolist())) == len(part)
+    assert 0.05 < (lengths[part] == 128).mean() < 0.2
+    assert np.array_equal(part, validation.part_of(lengths))
+    assert np.array_equal(validation.part_of(np.array([3, 5])), [0, 1])  # all of what there is
+
+
 def test_known_the_first_split_decides() -> None:
     model = load(toys.trained("words"))
     data = read_labelled(RunFolder(toys.trained("words")).recipe())  # type: ignore[arg-type]

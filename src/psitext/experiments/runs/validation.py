@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import torch
 from torch import nn
 
 from psitext.model import evaluate_network
 from psitext.nn.numerics import Precision, autocast
+from psitext.randomness import generator
 from psitext.score.losses import Score
 from psitext.score.metrics import LOWER_IS_BETTER
-from psitext.text.batches import Source
+from psitext.text.batches import Ints, Source
 from psitext.text.examples import Task
 from psitext.text.supervised import SupervisedSource
 from psitext.train.loop import Validation
@@ -22,16 +24,17 @@ MOST_TOKENS = 65_536  # of held-out text, enough for a loss to two decimals in a
 
 def pretraining_losses(source: Source, score: Score, precision: Precision) -> Validation:
     """Mean losses on held-out text, the accuracy of both predictions, and ``score`` = minus the total loss."""
+    lengths = source.lengths(0)
+    chosen = part_of(lengths)
 
     def evaluate(network: nn.Module) -> Mapping[str, float]:
         network.eval()
         device = next(network.parameters()).device
         sums, counts = dict.fromkeys(score, 0.0), dict.fromkeys(score, 0.0)
         right, asked = {"words": 0, "next": 0}, {"words": 0, "next": 0}
-        tokens = 0
         with torch.inference_mode(), autocast(device, precision):
-            for samples in by_length(source.lengths(0), 8_192):
-                batch = source.build(samples, 0).to(device)
+            for places in by_length(lengths[chosen], 8_192):
+                batch = source.build(chosen[places], 0).to(device)
                 predicted, state = network(batch)
                 for name, objective in score.items():
                     sums[name] += float(objective.total(predicted, batch, state))
@@ -41,9 +44,6 @@ def pretraining_losses(source: Source, score: Score, precision: Precision) -> Va
                         gold = batch.targets[key]
                         right[name] += int((predicted[name].argmax(-1) == gold)[gold >= 0].sum())
                         asked[name] += int((gold >= 0).sum())
-                tokens += batch.tokens
-                if tokens >= MOST_TOKENS:
-                    break
         network.train()
         losses = {name: sums[name] / max(counts[name], 1.0) for name in score}
         total = sum(score[name].weight * value for name, value in losses.items())
@@ -51,6 +51,14 @@ def pretraining_losses(source: Source, score: Score, precision: Precision) -> Va
         return {"score": -total, **{f"loss_{name}": value for name, value in losses.items()}, **accuracy}
 
     return Validation(evaluate, "score")
+
+
+def part_of(lengths: Ints) -> Ints:
+    """As many samples as ``MOST_TOKENS`` hold, at least one, by a keyed draw: a corpus has several kinds of text, and
+    of the longest samples alone one kind may have none.
+    """
+    order = generator(0, "held out").permutation(len(lengths))
+    return np.sort(order[: int(np.searchsorted(np.cumsum(lengths[order]), MOST_TOKENS)) + 1])
 
 
 def task_metrics(sources: Mapping[str, SupervisedSource], task: Task, precision: Precision) -> Validation:
