@@ -107,7 +107,8 @@ def test_law_epochs_differ_and_the_kept_tables_stay_few() -> None:
 
 @given(st.integers(1, 3000), st.floats(0, 0.99), st.integers(0, 2**40))
 def test_law_the_held_out_documents_are_disjoint(documents: int, share: float, seed: int) -> None:
-    held_out, kept = divide(documents, share, seed)
+    sizes = 1 + np.arange(documents) * 7 % 50
+    held_out, kept = divide(sizes, share, seed)
     assert np.array_equal(np.sort(np.concatenate([held_out, kept])), np.arange(documents))
     assert len(kept) >= 1
     if share == 0:
@@ -115,7 +116,16 @@ def test_law_the_held_out_documents_are_disjoint(documents: int, share: float, s
     elif documents > 3:
         assert len(held_out) >= 2
         assert abs(len(held_out) - share * documents) <= 2
-    assert np.array_equal(divide(documents, share, seed)[0], held_out)
+    assert np.array_equal(divide(sizes, share, seed)[0], held_out)
+
+
+@given(st.integers(0, 2**40))
+def test_law_few_large_documents_are_held_out_in_their_share(seed: int) -> None:
+    sizes = np.r_[np.full(9_900, 20), np.full(100, 100_000)]  # single sentences and books
+    held_out, _ = divide(sizes, 0.02, seed)
+    assert len(held_out) == 200
+    assert (sizes[held_out] == 100_000).sum() == 2
+    assert not np.array_equal(held_out, divide(sizes, 0.02, seed + 1)[0])
 
 
 def test_law_validation_shares_no_text_with_training_nor_depends_on_its_seed() -> None:

@@ -169,7 +169,7 @@ def curves_of(events: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[float
 
 
 def _scores(dev: Sequence[Mapping[str, Any]]) -> list[str]:
-    hidden = ("kind", "step", "collapsed", "score")
+    hidden = ("kind", "step", "collapsed")
     return [key for key in (dev[0] if dev else {}) if key not in hidden and not key.startswith("loss")]
 
 

@@ -178,19 +178,25 @@ def split(
     What is held out, and how it is cut and masked, depends on ``split_seed`` alone: runs of several seeds are
     validated on the same predictions.
     """
-    held_out, kept = divide(store.meta.documents, config.held_out, split_seed)
+    sizes = np.diff(store.sentences[store.documents])  # tokens of every document
+    held_out, kept = divide(sizes, config.held_out, split_seed)
     if len(held_out) == 0:
         return PretrainingSource(store, tokenizer, config, seed=seed), None
     train = PretrainingSource(store, tokenizer, config, seed=seed, documents=kept)
     return train, PretrainingSource(store, tokenizer, config, seed=split_seed, documents=held_out)
 
 
-def divide(documents: int, share: float, seed: int) -> tuple[Ints, Ints]:
-    """Numbers of the held-out documents and of the others; those whose keyed hash comes last are held out.
+def divide(sizes: Ints, share: float, seed: int) -> tuple[Ints, Ints]:
+    """Numbers of the held-out documents and of the others: evenly spaced ones in the order of size, from a keyed start.
 
-    At least two where that leaves two, since a negative pair needs another document.
+    So a corpus of books and of single sentences holds out both, in the share that they have of its text. At least two
+    where that leaves two, since a negative pair needs another document.
     """
+    documents = len(sizes)
     count = max(round(share * documents), min(2, documents - 2)) if share > 0 else 0
     count = min(max(count, 0), documents - 1)
-    order = np.argsort(bits(seed, "held out", np.arange(documents)), kind="stable")
-    return np.sort(order[documents - count :]), np.sort(order[: documents - count])
+    order = np.lexsort((bits(seed, "held out", np.arange(documents)), sizes))
+    start = generator(seed, "held out").random()
+    held_out = np.zeros(documents, dtype=bool)
+    held_out[order[((np.arange(count) + start) * documents / max(count, 1)).astype(np.int64)]] = True
+    return np.flatnonzero(held_out), np.flatnonzero(~held_out)
