@@ -21,7 +21,7 @@ from psitext.experiments.bench.timing import one_thread
 from psitext.score import losses
 from psitext.text.batches import Source
 from psitext.train.network import Network
-from psitext.train.optim import adamw
+from psitext.train.optim import build_optimizer
 
 
 def main() -> None:
@@ -52,7 +52,7 @@ def pre_training(data_dir: Path | None, folder: Path, vocabulary: int) -> tuple[
     encoder = build_encoder(text.recipe.encoder.model_copy(update={"vocab_size": vocabulary}))
     head = build_pretraining_head(encoder, text.recipe.head)
     optim = text.recipe.train.optim
-    network, optimizer = Network(encoder, head), adamw(encoder, head, optim)
+    network, optimizer = Network(encoder, head), build_optimizer(encoder, head, optim)
     return our_step(network, optimizer, losses.pretraining(), text.source, optim), text.source
 
 
@@ -60,7 +60,7 @@ def fine_tuning(data_dir: Path | None, init: str | None) -> tuple[Step, Source]:
     data = finetuning.read_task(data_dir, init)
     head = build_head(data.task, data.encoder, data.recipe.head)
     optim = data.recipe.train.optim
-    network, optimizer = Network(data.encoder, head), adamw(data.encoder, head, optim)
+    network, optimizer = Network(data.encoder, head), build_optimizer(data.encoder, head, optim)
     return our_step(network, optimizer, task_score(data.task), data.source, optim), data.source
 
 

@@ -22,6 +22,7 @@ ROUNDS = {
     "pretraining": 24,
     "pretraining-bf16": 5,
     "finetuning-bf16": 5,
+    "cadamw": 12,
 }
 
 

@@ -26,6 +26,9 @@ import gc, json, os, resource, signal, sys, traceback
 import psitext.cli, psitext.cli.early, psitext.cli.terminal, psitext.cli.output
 import psitext.experiments.run, psitext.experiments.evaluation, psitext.experiments.export
 import accelerate.utils.fsdp_utils, scipy.optimize, torch._dynamo, torch.distributed.fsdp, torch.distributed.tensor
+from importlib.util import find_spec
+if find_spec("qiskit_aer"):
+    import psitext.experiments.circuits.training, qiskit.qasm3, qiskit_qasm3_import, qiskit.synthesis
 gc.freeze()
 for line in sys.stdin:
     order = json.loads(line)

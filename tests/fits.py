@@ -19,7 +19,7 @@ from psitext.text.supervised import SupervisedSource, TextConfig, encode_example
 from psitext.text.tokenizer import train as train_tokenizer
 from psitext.train.loop import Hook, Outcome, Validation, fit
 from psitext.train.network import Network
-from psitext.train.optim import OptimConfig, adamw
+from psitext.train.optim import OptimConfig, build_optimizer
 from psitext.train.settings import TrainConfig
 
 TASK = Task(name="words", kind="classification", text="text", label="label", labels=("down", "up"))
@@ -57,7 +57,7 @@ class Bench:
         assert config.steps is not None
         return fit(
             network,
-            adamw(network.encoder, network.head, config.optim),
+            build_optimizer(network.encoder, network.head, config.optim),
             score or classification(),
             self.source,
             config,

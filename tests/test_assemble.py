@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 import pytest
 import torch
@@ -9,9 +11,13 @@ from torch.testing import assert_close
 
 import tiny
 from psitext import assemble
-from psitext.assemble import AffineConfig, balanced_weights, build_encoder, build_head, build_pretraining_head
+from psitext.assemble import balanced_weights, build_encoder, build_head, build_pretraining_head, usual_head
+from psitext.cli import options
 from psitext.errors import UserError
-from psitext.heads.affine import SequenceHead, SpanHead, TokenHead
+from psitext.experiments.runs.recipes import LiftConfig
+from psitext.heads.affine import AffineConfig, SequenceHead, SpanHead, TokenHead
+from psitext.heads.measurement import MeasurementConfig, MeasurementHead
+from psitext.heads.modulus import ModulusConfig, ModulusHead
 from psitext.heads.pretraining import PretrainingConfig
 from psitext.text.examples import METRICS_OF_KIND, Task
 
@@ -46,6 +52,63 @@ def test_known_heads(kind: str) -> None:
     assert torch.equal(built.output.weight, same.output.weight)  # type: ignore[union-attr]
     assert not torch.equal(built.output.weight, other.output.weight)  # type: ignore[union-attr]
     assert len(assemble.task_score(TASKS[kind])) == 1
+
+
+@pytest.mark.parametrize("kind", ["classification", "regression"])
+@pytest.mark.parametrize("config", [*tiny.COMPLEX.values(), tiny.QCLS, tiny.SHAPE], ids=lambda config: config.family)
+def test_known_heads_of_whole_texts_fit_any_family(config: assemble.EncoderConfig, kind: str) -> None:
+    encoder, batch = build_encoder(config).eval(), tiny.batch([5, 3])
+    state = encoder(batch)
+    heads = {AffineConfig(): SequenceHead, MeasurementConfig(): MeasurementHead, ModulusConfig(): ModulusHead}
+    for settings, expected in heads.items():
+        head = build_head(TASKS[kind], encoder, settings).eval()
+        assert type(head) is expected
+        assert head(state, batch)["logits"].shape == (2, HEADS[kind][1])
+
+
+@pytest.mark.parametrize("kind", ["tagging", "span"])
+def test_known_heads_of_tokens_read_both_parts(kind: str) -> None:
+    encoder, batch = build_encoder(tiny.COMPLEX["qbert"]), tiny.batch([5, 3])
+    head = build_head(TASKS[kind], encoder, usual_head(encoder.config, TASKS[kind])).eval()
+    state = encoder(batch)
+    assert state.tokens.is_complex()
+    (found,) = head(state, batch).values()
+    turned = type(state)(state.vector, state.tokens.conj())
+    assert head.output.in_features == 16  # type: ignore[union-attr]
+    kept = found.isfinite()
+    assert not torch.allclose(head(turned, batch)[next(iter(head(state, batch)))][kept], found[kept])
+    for settings in (MeasurementConfig(), ModulusConfig()):
+        with pytest.raises(
+            UserError, match=f"a {settings.kind} head reads one vector a text, no tokens; .*affine head"
+        ):
+            build_head(TASKS[kind], encoder, settings)
+
+
+def test_known_usual_heads() -> None:
+    families = {"bert": tiny.SHAPE, "qcls": tiny.QCLS, **tiny.COMPLEX}
+    kinds = {name: usual_head(config, TASKS["regression"]).kind for name, config in families.items()}
+    assert kinds == {
+        "bert": "affine",
+        "qbert": "measurement",
+        "qbert as published": "measurement",
+        "cvbert": "modulus",
+        "widely-linear": "measurement",
+        "qcls": "measurement",
+    }
+    assert all(usual_head(config, TASKS["span"]).kind == "affine" for config in families.values())
+    assert assemble.USUAL_HEADS.keys() == assemble.ENCODERS.keys()
+
+
+def test_law_the_command_line_knows_the_names() -> None:
+    assert set(options.HEADS) == assemble.HEADS.keys()
+    assert set(options.LIFTED) == set(get_args(LiftConfig.model_fields["into"].annotation)) <= assemble.ENCODERS.keys()
+
+
+def test_known_names_that_are_refused() -> None:
+    with pytest.raises(UserError, match=r"here names no known kind of head 'modulo'; did you mean 'modulus'"):
+        assemble.head_config({"kind": "modulo"}, "here")
+    with pytest.raises(UserError, match=r"the head of here has an unknown key 'drop'; did you mean 'dropout'"):
+        assemble.head_config({"drop": 0.1}, "here")
 
 
 def test_law_building_leaves_the_callers_random_state() -> None:

@@ -16,6 +16,7 @@ from psitext.experiments.bench.racing import Course
 from psitext.experiments.bench.timing import Measured, Timing, compare, one_thread
 from psitext.experiments.results import lines
 from psitext.experiments.results.pages import measurements
+from psitext.heads.affine import AffineConfig
 from psitext.nn.numerics import Precision
 
 TINY = Course(rounds=1, steps=2, sequences=4)
@@ -31,7 +32,7 @@ def data() -> finetuning.Classified:
     """The embedded reviews and a small BERT without dropout, so that both sides must agree."""
     found = finetuning.read_task(None, None, examples=200)
     shape = {"width": 32, "layers": 2, "heads": 2, "hidden": 64, "dropout": 0.0, "attention_dropout": 0.0}
-    recipe = found.recipe.model_copy(update={"head": found.recipe.head.model_copy(update={"dropout": 0.0})})
+    recipe = found.recipe.model_copy(update={"head": AffineConfig(dropout=0.0)})
     encoder = build_encoder(found.encoder.config.model_copy(update=shape))
     return finetuning.Classified(found.name, found.task, recipe, found.source, encoder)
 

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from psitext import config
-from psitext.config import Config, build, merged, read_recipe, read_toml, recipe_hash, with_overrides
+from psitext.config import (
+    Config,
+    build,
+    first_unless_named,
+    merged,
+    read_recipe,
+    read_toml,
+    recipe_hash,
+    with_overrides,
+)
 from psitext.errors import UserError
 
 
@@ -26,15 +35,35 @@ class Outer(Config):
     inner: Inner = Inner()
 
 
+class Plain(Config):
+    family: Literal["plain"] = "plain"
+    width: int = 3
+
+
+class Fancy(Config):
+    family: Literal["fancy"] = "fancy"
+    width: int = 3
+    inner: Inner = Inner()
+
+
+Either = Annotated[Plain | Fancy, Field(discriminator="family"), first_unless_named(Plain)]
+
+
+class Whole(Config):
+    part: Either = Plain()
+    other: Either | None = None
+    many: tuple[Plain, ...] = ()
+
+
 KEYS = st.sampled_from(["a", "b", "c"])
 TREES = st.recursive(st.integers(), lambda below: st.dictionaries(KEYS, below, max_size=3), max_leaves=8).filter(
     lambda tree: isinstance(tree, dict)
 )
 
 
-def sentence(tree: dict[str, object], origin: str = "run.toml") -> str:
+def sentence(tree: dict[str, object], origin: str = "run.toml", cls: type[Config] = Outer) -> str:
     with pytest.raises(UserError) as caught:
-        build(Outer, tree, origin)
+        build(cls, tree, origin)
     return str(caught.value)
 
 
@@ -46,6 +75,60 @@ def test_known_errors_name_the_key() -> None:
     assert sentence({"name": "x", "inner": {"lr": "fast"}}, "--set").startswith("--set sets inner.lr to 'fast'")
     assert "'small' or 'large'" in sentence({"name": "x", "kind": "huge"})
     assert "\n" not in sentence({"name": 3, "inner": 4, "other": 5})
+
+
+def test_known_a_table_is_of_the_kind_that_it_names() -> None:
+    assert build(Whole, {"part": {"width": 4}}, "here").part == Plain(width=4)
+    assert build(Whole, {"part": {"family": "fancy"}, "other": {}}, "here") == Whole(part=Fancy(), other=Plain())
+    whole = Whole(part=Fancy(width=2), many=(Plain(width=1),))
+    assert build(Whole, whole.tree(), "here") == whole
+
+
+@pytest.mark.parametrize(
+    ("tree", "said"),
+    [
+        ({"part": {"widht": 4}}, "run.toml has an unknown key 'part.widht'; did you mean 'width'?"),
+        ({"part": {"inner": {}}}, "run.toml has an unknown key 'part.inner'"),
+        (
+            {"other": {"family": "fancy", "inner": {"warmup_step": 1}}},
+            "run.toml has an unknown key 'other.inner.warmup_step'; did you mean 'warmup_steps'?",
+        ),
+        ({"other": {"family": "fanyc"}}, "run.toml sets other.family to 'fanyc'; did you mean 'fancy'?"),
+        ({"part": {"family": 3}}, "run.toml sets part.family to '3'; there are: plain, fancy"),
+        ({"many": [{"widht": 3}]}, "run.toml has an unknown key 'many.0.widht'; did you mean 'width'?"),
+        ({"prat": {}}, "run.toml has an unknown key 'prat'; did you mean 'part'?"),
+    ],
+)
+def test_known_errors_name_the_key_whatever_the_kind(tree: dict[str, object], said: str) -> None:
+    assert sentence(tree, cls=Whole) == said
+
+
+def test_known_errors_of_values_name_the_key_whatever_the_kind() -> None:
+    fancy = {"family": "fancy", "width": "wide"}
+    assert sentence({"part": fancy}, cls=Whole).startswith("run.toml sets part.width to 'wide': input should be")
+    assert sentence({"part": 3}, cls=Whole).startswith("run.toml sets part to 3: ")
+
+
+def test_law_a_hash_tells_kinds_apart_and_keeps_the_names_of_the_first() -> None:
+    """Names of recipes from before there was a second kind must stay what they were."""
+    hashes = [
+        recipe_hash(whole)
+        for whole in (
+            Whole(),
+            Whole(part=Fancy()),
+            Whole(other=Plain()),
+            Whole(other=Fancy()),
+            Whole(part=Plain(width=4)),
+            Whole(part=Fancy(width=4)),
+        )
+    ]
+    assert len(set(hashes)) == len(hashes)
+
+    class Before(Config):
+        part: Plain = Plain()
+
+    assert recipe_hash(Before()) == recipe_hash(Whole())
+    assert recipe_hash(Before(part=Plain(width=4))) == recipe_hash(Whole(part=Plain(width=4)))
 
 
 def test_law_a_config_is_frozen_and_writes_out_its_defaults() -> None:

@@ -6,16 +6,15 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from types import UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Any
 
 import pytest
 import torch
 from pydantic_core import PydanticUndefined
 
 from docs_blocks import ROOT
-from psitext.assemble import build_encoder, build_pretraining_head
-from psitext.config import Config
+from psitext.assemble import ENCODERS, HEADS, build_encoder, build_pretraining_head
+from psitext.config import Config, configs_in
 from psitext.experiments.runs.recipes import VERBS, PretrainRecipe, resolve_recipe
 from psitext.model.settings import UseConfig
 from psitext.train.network import Network, parameter_count
@@ -24,24 +23,22 @@ REQUIRED = object()
 
 
 def keys(config: type[Config], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Every dotted key that a config takes, down to the leaves, with the default that it has there."""
+    """Every dotted key that a config takes, down to the leaves, with the default that it has there.
+
+    Where configs of several kinds may stand, only the key that names the kind: each kind has a table of its own.
+    """
     for name, field in config.model_fields.items():
-        inner = next(_configs(field.annotation), None)
-        if inner is not None:
-            yield from keys(inner, f"{prefix}{name}.")
+        inner = configs_in(field.annotation)
+        if len(inner) > 1:
+            kind = next(iter(inner[0].model_fields))
+            assert field.default is None or type(field.default) is inner[0]
+            yield f"{prefix}{name}.{kind}", getattr(inner[0](), kind) if kind == "family" else None
+        elif inner:
+            yield from keys(inner[0], f"{prefix}{name}.")
         elif field.default is PydanticUndefined:
             yield f"{prefix}{name}", REQUIRED
         else:
             yield f"{prefix}{name}", field.default
-
-
-def _configs(annotation: Any) -> Iterator[type[Config]]:
-    """The configs in a type: ``X``, ``X | None``, ``tuple[X, ...]``."""
-    if isinstance(annotation, type) and issubclass(annotation, Config):
-        yield annotation
-    elif get_origin(annotation) in (Union, UnionType, tuple):
-        for part in get_args(annotation):
-            yield from _configs(part)
 
 
 def tables() -> dict[str, list[list[str]]]:
@@ -64,7 +61,9 @@ def default(cell: str) -> Any:
 
 def test_law_configs_are_found_in_the_types_that_recipes_use() -> None:
     found = dict(keys(VERBS["finetune"]))
-    assert found["encoder.width"] == 768  # optional
+    assert found["encoder.family"] == "bert"  # the one that a recipe need not name
+    assert found["head.kind"] is None  # the encoder's own
+    assert found["lift.how"] == "zero-imaginary"  # optional
     assert found["train.optim.lr"] == 5e-4  # two deep
     assert dict(keys(VERBS["pretrain"]))["corpus.files"] is REQUIRED  # of a list
 
@@ -76,6 +75,25 @@ def test_law_every_key_of_a_recipe_is_on_the_page_with_its_default(verb: str, ow
     assert len(listed) == len(page[own]) + len(page["Both"])
     assert listed == dict(keys(VERBS[verb]))
     assert all(row[2] for row in [*page[own], *page["Both"]])
+
+
+KINDS = {
+    **{f'`encoder.family = "{name}"`': (config, "encoder.", "family") for name, (config, _) in ENCODERS.items()},
+    **{f'`head.kind = "{name}"`': (config, "head.", "kind") for name, (config, _) in HEADS.items()},
+}
+
+
+@pytest.mark.parametrize("heading", KINDS)
+def test_law_every_key_of_a_kind_is_on_the_page_with_its_default(heading: str) -> None:
+    config, prefix, kind = KINDS[heading]
+    page = tables()
+    rows = page[heading]
+    if kind == "family" and "cvbert" in heading:  # all keys of a qbert, and what differs
+        rows = [*page[heading.replace("cvbert", "qbert")], *rows]
+    expected = dict(keys(config, prefix))
+    del expected[prefix + kind]
+    assert {row[0]: default(row[1]) for row in rows} == expected
+    assert all(row[2] for row in rows)
 
 
 def test_law_every_key_of_using_a_model_is_on_the_page() -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from disk import largest_file
 from psitext.errors import UserError
-from psitext.files import append_line, folder_atomic, sha256, write_atomic
+from psitext.files import append_line, folder_atomic, left_over, locked, sha256, usual_mode, write_atomic
 
 
 def failing(code: int) -> object:
@@ -162,3 +164,75 @@ def test_law_a_line_is_whole_or_not_there(tmp_path: Path) -> None:
     with largest_file(10_000), pytest.raises(UserError, match="cannot write"):
         append_line(path, "b" * 6_000)
     assert path.read_bytes() == b"a" * 6_000 + b"\n"
+
+
+def test_law_one_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "run" / ".lock"
+    for _ in range(2):  # what is let go can be taken again
+        with locked(path):
+            assert path.read_text() == str(os.getpid())
+            sentence = rf"another process \({os.getpid()}\) is at work in {path.parent}; wait until it has ended"
+            with pytest.raises(UserError, match=sentence), locked(path):
+                raise AssertionError("two are in")
+            assert path.exists(), "the one that was refused took it away"
+        assert names(path.parent) == []
+    with locked(path):  # somebody moves the folder and starts anew in its place: that lock is not ours to remove
+        path.parent.rename(tmp_path / "moved")
+        with locked(path):
+            pass
+        write_atomic(path, "4711")
+    assert path.read_text() == "4711"
+
+
+def test_law_a_killed_process_lets_go(tmp_path: Path) -> None:
+    path = tmp_path / ".lock"
+    code = f"""
+import time
+from pathlib import Path
+from psitext.files import locked
+with locked(Path({str(path)!r})):
+    print("in", flush=True)
+    time.sleep(60)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "in\n"
+        with pytest.raises(UserError, match=rf"another process \({child.pid}\) is at work"), locked(path):
+            pass
+        child.kill()
+    assert path.exists()
+    with locked(path):
+        assert path.read_text() == str(os.getpid())
+    assert names(tmp_path) == []
+
+
+def test_known_a_system_without_locks_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    with locked(tmp_path / ".lock"), locked(tmp_path / ".lock"):
+        append_line(tmp_path / "log", "a")
+    assert names(tmp_path) == ["log"]
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_law_a_librarys_file_follows_the_umask(tmp_path: Path, umask: int, mode: int) -> None:
+    path = tmp_path / "a.bin"
+    before = os.umask(umask)
+    try:
+        with usual_mode(path):
+            path.unlink()
+            path.touch(mode=0o600)  # as safetensors does it
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == mode
+
+
+def test_known_names_that_a_kill_leaves(tmp_path: Path) -> None:
+    for write in (lambda path: write_atomic(path, "new"), fill):
+        with pytest.MonkeyPatch.context() as patch:  # a kill cleans nothing up
+            patch.setattr(os, "fsync", failing(errno.EIO))
+            patch.setattr(Path, "unlink", lambda self, missing_ok=False: None)
+            patch.setattr("shutil.rmtree", lambda path, ignore_errors=False: None)
+            with pytest.raises(UserError):
+                write(tmp_path / f"a{write is fill}.json")
+    assert len(names(tmp_path)) == 2 and all(map(left_over, tmp_path.iterdir()))
+    assert not any(map(left_over, map(Path, ["a.json", ".lock", ".a.part", "a.1.part", ".a.b.part", ".a.1.old.txt"])))

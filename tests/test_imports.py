@@ -26,7 +26,9 @@ ORDER = (
 DOORS = {PACKAGE / "__init__.py", PACKAGE / "__main__.py"}
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 PYTHON = sorted(path for top in ("src", "tests", "benchmarks") for path in (ROOT / top).rglob("*.py"))
-SOLE_IMPORTER = {"transformers": "hf", "qiskit": "quantum"}
+SOLE_IMPORTER = {"transformers": "hf", "lambeq": "baselines"} | dict.fromkeys(
+    ("qiskit", "qiskit_aer", "pennylane", "mthree"), "quantum"
+)
 
 
 def imports(path: Path, text: str | None = None) -> Iterator[tuple[int, str]]:
@@ -129,13 +131,14 @@ def test_law_nothing_is_left_to_do_in_the_source() -> None:
 def test_known_public_names_resolve() -> None:
     assert set(psitext.__all__) <= set(dir(psitext))
     for name in psitext.__all__:
-        assert getattr(psitext, name).__name__ == name
+        assert getattr(psitext, name).__name__.removeprefix("psitext.") == name
     with pytest.raises(AttributeError, match="no attribute 'laod'"):
         psitext.laod  # noqa: B018
 
 
 HELP = "import runpy, sys; sys.argv = ['psitext', '--help']; runpy.run_module('psitext', run_name='__main__')"
-HEAVY = {"torch", "transformers", "sklearn", "scipy", "accelerate", "datasets", "matplotlib", "qiskit"}
+HEAVY = {"torch", "transformers", "sklearn", "scipy", "accelerate", "datasets", "matplotlib"}
+HEAVY |= {"qiskit", "pennylane", "lambeq"}
 # Printed when the interpreter ends, however it ends: which heavy packages it had loaded.
 REPORT = f"import atexit, sys; atexit.register(lambda: print(*({HEAVY} & set(sys.modules)), file=sys.stderr)); "
 

@@ -8,6 +8,8 @@ import numpy as np
 import torch
 
 from psitext.encoders.bert import Bert, BertConfig
+from psitext.encoders.qbert import CvbertConfig, Qbert, QbertConfig
+from psitext.encoders.qcls import QclsConfig
 from psitext.randomness import below
 from psitext.text.batches import Batch, lay_out, packed, padded
 
@@ -23,6 +25,36 @@ SHAPE = BertConfig(
     attention_dropout=0,
     init_std=0.3,
 )
+
+_COMPLEX = {
+    "vocab_size": VOCAB,
+    "width": 8,
+    "layers": 2,
+    "heads": 2,
+    "hidden": 12,
+    "max_len": 16,
+    "dropout": 0,
+    "attention_dropout": 0,
+}
+PUBLISHED = {"score": "modulus", "queries": False, "outputs": False, "init": "paper"}
+# Complex transformers by what is known of them: the defaults, the paper's, its control, and a real-linear one.
+COMPLEX: dict[str, QbertConfig | CvbertConfig] = {
+    "qbert": QbertConfig(**_COMPLEX),
+    "qbert as published": QbertConfig(**_COMPLEX, **PUBLISHED, first="unit"),
+    "cvbert": CvbertConfig(**_COMPLEX),
+    "widely-linear": QbertConfig(**_COMPLEX, linear="widely-linear", first="layer", pool="mean"),
+}
+QCLS = QclsConfig(vocab_size=VOCAB, width=8, max_len=16)
+
+
+def qbert(config: QbertConfig | CvbertConfig = COMPLEX["qbert"], seed: int = 0, **changes: object) -> Qbert:
+    """A complex transformer in double precision and evaluation mode, all of whose weights are moved off their start."""
+    torch.manual_seed(seed)
+    model = Qbert(config.model_copy(update=changes)).double().eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.2 * torch.randn_like(parameter))
+    return model
 
 
 def bert(seed: int = 0, **changes: object) -> Bert:

@@ -27,6 +27,7 @@ __all__ = [
     "Bond",
     "Posterior",
     "UserError",
+    "quantum",
 ]
 
 _HOMES = {
@@ -43,6 +44,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "quantum":  # a part of its own, which needs qiskit
+        return import_module("psitext.quantum")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'psitext' has no attribute {name!r}")
@@ -52,4 +55,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """The public names; what this file itself imports is nobody's business."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from psitext.cli import main
+import sys
+
+
+def main() -> None:
+    """Run the command line; Ctrl-C while it is still being loaded ends it in one sentence, like one later on."""
+    try:
+        from psitext.cli import main as command
+
+        command()
+    except KeyboardInterrupt:
+        print("psitext: interrupted", file=sys.stderr)
+        sys.exit(130)
+
 
 if __name__ == "__main__":
     main()

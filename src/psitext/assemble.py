@@ -6,16 +6,22 @@ Looking a name up comes first, building after, so an error inside a constructor 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
-from psitext.config import Config, build
+from psitext.config import build, first_unless_named
 from psitext.encoders.bert import Bert, BertConfig
+from psitext.encoders.qbert import CvbertConfig, Qbert, QbertConfig
+from psitext.encoders.qcls import Qcls, QclsConfig
 from psitext.errors import UserError, near
 from psitext.heads.affine import AffineConfig, SequenceHead, SpanHead, TokenHead
+from psitext.heads.complex_pretraining import ComplexPretrainingHead
+from psitext.heads.measurement import MeasurementConfig, MeasurementHead
+from psitext.heads.modulus import ModulusConfig, ModulusHead
 from psitext.heads.pretraining import PretrainingConfig, PretrainingHead
 from psitext.score import losses
 from psitext.score.losses import Score
@@ -23,18 +29,40 @@ from psitext.text.examples import Task
 
 M = TypeVar("M", bound=nn.Module)
 
-EncoderConfig = BertConfig
-HeadConfig = AffineConfig
+Encoder = Bert | Qbert | Qcls
+EncoderConfig = Annotated[
+    BertConfig | QbertConfig | CvbertConfig | QclsConfig,
+    Field(discriminator="family"),
+    first_unless_named(BertConfig),
+]
+HeadConfig = Annotated[
+    AffineConfig | MeasurementConfig | ModulusConfig, Field(discriminator="kind"), first_unless_named(AffineConfig)
+]
 
-ENCODERS: dict[str, tuple[type[BertConfig], type[Bert]]] = {"bert": (BertConfig, Bert)}
-HEADS: dict[str, type[AffineConfig]] = {"affine": AffineConfig}
-
-# What a task's kind needs: a head over a state of this width, and the loss that judges it.
-TASK_HEADS: dict[str, Callable[[int, Task, AffineConfig], nn.Module]] = {
-    "classification": lambda width, task, config: SequenceHead(width, len(task.labels), config),
-    "regression": lambda width, task, config: SequenceHead(width, 1, config),
-    "tagging": lambda width, task, config: TokenHead(width, len(task.labels), config),
-    "span": lambda width, task, config: SpanHead(width, config),
+ENCODERS: dict[str, tuple[type[EncoderConfig], Callable[[Any], Encoder]]] = {
+    "bert": (BertConfig, Bert),
+    "qbert": (QbertConfig, Qbert),
+    "cvbert": (CvbertConfig, Qbert),
+    "qcls": (QclsConfig, Qcls),
+}
+# What reads a whole text, over states of an encoder's width, as so many numbers.
+HEADS: dict[str, tuple[type[HeadConfig], Callable[[EncoderConfig, int, Any], nn.Module]]] = {
+    "affine": (AffineConfig, lambda shape, outputs, config: SequenceHead(shape.real_width, outputs, config)),
+    "measurement": (MeasurementConfig, lambda shape, outputs, config: MeasurementHead(shape.width, outputs, config)),
+    "modulus": (ModulusConfig, lambda shape, outputs, config: ModulusHead(shape.width, outputs, config)),
+}
+USUAL_HEADS: dict[str, HeadConfig] = {
+    "bert": AffineConfig(),
+    "qbert": MeasurementConfig(),
+    "cvbert": ModulusConfig(),
+    "qcls": MeasurementConfig(),
+}
+# What a task's kind needs: a head over the states of such an encoder, and the loss that judges it.
+TASK_HEADS: dict[str, Callable[[EncoderConfig, Task, HeadConfig], nn.Module]] = {
+    "classification": lambda shape, task, config: HEADS[config.kind][1](shape, len(task.labels), config),
+    "regression": lambda shape, task, config: HEADS[config.kind][1](shape, 1, config),
+    "tagging": lambda shape, task, config: TokenHead(shape.real_width, len(task.labels), _affine(task, config)),
+    "span": lambda shape, task, config: SpanHead(shape.real_width, _affine(task, config)),
 }
 TASK_SCORES: dict[str, Callable[[Tensor | None], Score]] = {
     "classification": losses.classification,
@@ -42,9 +70,10 @@ TASK_SCORES: dict[str, Callable[[Tensor | None], Score]] = {
     "tagging": lambda weights: losses.tagging(),
     "span": lambda weights: losses.span(),
 }
+READ_TOKENS = ("tagging", "span")  # kinds of tasks whose heads read the states of tokens
 
 
-def encoder_config(tree: Mapping[str, Any], origin: str) -> BertConfig:
+def encoder_config(tree: Mapping[str, Any], origin: str) -> EncoderConfig:
     """Check the settings of an encoder of whatever family they name."""
     family = tree.get("family", "bert")
     if family not in ENCODERS:
@@ -53,22 +82,52 @@ def encoder_config(tree: Mapping[str, Any], origin: str) -> BertConfig:
     return build(ENCODERS[family][0], tree, f"the encoder of {origin}")
 
 
-def build_encoder(config: BertConfig, seed: int = 0) -> Bert:
+def head_config(tree: Mapping[str, Any], origin: str) -> HeadConfig:
+    """Check the settings of a task's head of whatever kind they name."""
+    kind = tree.get("kind", "affine")
+    if kind not in HEADS:
+        known = near(str(kind), HEADS) or "; there are: " + ", ".join(HEADS)
+        raise UserError(f"{origin} names no known kind of head {kind!r}{known}")
+    return build(HEADS[kind][0], tree, f"the head of {origin}")
+
+
+def build_encoder(config: EncoderConfig, seed: int = 0) -> Encoder:
     """A freshly initialised encoder; the seed alone decides its weights."""
     return _seeded(lambda: ENCODERS[config.family][1](config), seed)
 
 
-def build_head(task: Task, encoder: Bert, config: AffineConfig, seed: int = 0) -> nn.Module:
-    """A fresh head for a task, as wide as the encoder's states."""
-    return _seeded(lambda: TASK_HEADS[task.kind](encoder.config.width, task, config), seed + 1)
+def usual_head(shape: EncoderConfig, task: Task) -> HeadConfig:
+    """The head that a recipe gets which names none: the paper's own for a family, affine where tokens are read."""
+    if task.kind in READ_TOKENS:
+        return AffineConfig()
+    return USUAL_HEADS[shape.family]
 
 
-def build_pretraining_head(encoder: Bert, config: PretrainingConfig, seed: int = 0) -> PretrainingHead:
-    """Fresh pre-training heads; a tied decoder shares the encoder's token embedding."""
-    if config.next_sentence and encoder.config.pool == "mean":
+def build_head(task: Task, encoder: Encoder, config: HeadConfig, seed: int = 0) -> nn.Module:
+    """A fresh head for a task, as wide as the encoder's states.
+
+    Errors: a head that cannot read what the task is about; an encoder without states of tokens, where they are read.
+    """
+    if task.kind in READ_TOKENS and isinstance(encoder, Qcls):
         raise UserError(
-            "next-sentence prediction reads [CLS]; set encoder.pool to 'pooled' or 'cls', or samples.pairs to 'none'"
+            f"a {encoder.config.family} encoder has no states of tokens, which a task of kind {task.kind} reads"
         )
+    return _seeded(lambda: TASK_HEADS[task.kind](encoder.config, task, config), seed + 1)
+
+
+def build_pretraining_head(
+    encoder: Encoder, config: PretrainingConfig, seed: int = 0
+) -> PretrainingHead | ComplexPretrainingHead:
+    """Fresh pre-training heads; a tied decoder shares the encoder's token embedding."""
+    if isinstance(encoder, Qcls):
+        raise UserError("a qcls encoder has no states of tokens, so there are no masked words to train it on")
+    if config.next_sentence and encoder.config.pool == "mean":
+        pools = "'pooled' or 'cls'" if isinstance(encoder, Bert) else "'cls'"
+        raise UserError(
+            f"next-sentence prediction reads [CLS]; set encoder.pool to {pools}, or samples.pairs to 'none'"
+        )
+    if isinstance(encoder, Qbert):
+        return _seeded(lambda: ComplexPretrainingHead(encoder, config), seed + 1)
     return _seeded(lambda: PretrainingHead(encoder, config), seed + 1)
 
 
@@ -84,11 +143,17 @@ def balanced_weights(labels: np.ndarray[Any, Any], classes: int) -> Tensor:
     return torch.tensor(weights, dtype=torch.float32)
 
 
+def _affine(task: Task, config: HeadConfig) -> AffineConfig:
+    """The settings of a head that reads tokens, which is an affine one."""
+    if not isinstance(config, AffineConfig):
+        raise UserError(
+            f"a {config.kind} head reads one vector a text, no tokens; a task of kind {task.kind} takes an affine head"
+        )
+    return config
+
+
 def _seeded(make: Callable[[], M], seed: int) -> M:
     """Build under a seed of its own; the caller's random state is left as it was."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return make()
-
-
-__all__ = ["AffineConfig", "Config", "EncoderConfig", "HeadConfig", "PretrainingConfig"]

@@ -12,9 +12,9 @@ import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from psitext.errors import UserError, near
 
@@ -43,9 +43,37 @@ def recipe_hash(config: Config) -> str:
 
     Only what differs from the defaults counts, so a setting that psitext learns later leaves old names as they are.
     """
-    tree = config.model_dump(mode="json", exclude_defaults=True)
-    text = json.dumps(tree, sort_keys=True, ensure_ascii=False)
+    text = json.dumps(_differences(config), sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _differences(config: BaseModel) -> Tree:
+    """What differs from the defaults; where kinds of configs stand for one another, the name of any but the first."""
+    tree: Tree = config.model_dump(mode="json", exclude_defaults=True)
+    for key, field in type(config).model_fields.items():
+        value = getattr(config, key)
+        if key in tree and isinstance(value, BaseModel):
+            name = next(iter(type(value).model_fields))
+            named = {name: getattr(value, name)} if type(value) in configs_in(field.annotation)[1:] else {}
+            tree[key] = {**_differences(value), **named}
+    return tree
+
+
+def first_unless_named(first: type[Config]) -> BeforeValidator:
+    """For a union that a discriminator tells apart: a table without a name is of the kind ``first``."""
+    key, field = next(iter(first.model_fields.items()))
+
+    def named(value: Any) -> Any:
+        return {key: field.default, **value} if isinstance(value, Mapping) else value
+
+    return BeforeValidator(named)
+
+
+def configs_in(annotation: Any) -> list[type[BaseModel]]:
+    """The configs in a type, in order: of ``X``, ``X | None``, ``tuple[X, ...]``, ``X | Y``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [config for part in get_args(annotation) for config in configs_in(part)]
 
 
 def build(cls: type[C], tree: Mapping[str, Any], origin: str) -> C:
@@ -142,25 +170,37 @@ def _find(name: str) -> Path:
 def _sentence(cls: type[BaseModel], error: ValidationError, origin: str) -> str:
     """One sentence for the first thing wrong; pydantic's own report is a page."""
     first = error.errors()[0]
-    steps = [str(step) for step in first["loc"]]
+    steps, keys = _place(cls, first["loc"])
     where = ".".join(steps) or "the recipe"
     if first["type"] == "extra_forbidden":
-        return f"{origin} has an unknown key {where!r}{near(steps[-1], _keys(cls, steps[:-1]))}"
+        return f"{origin} has an unknown key {where!r}{near(steps[-1], keys)}"
     if not steps and first["type"] == "value_error":  # from a check of the whole, whose values are a page
         message = first["msg"].removeprefix("Value error, ")
         return f"{origin}: {message}"
     if first["type"] == "missing":
         return f"{origin} lacks {where!r}"
+    if first["type"] == "union_tag_invalid":
+        key, tag, known = (first["ctx"][name].replace("'", "") for name in ("discriminator", "tag", "expected_tags"))
+        names = known.split(", ")
+        said = near(tag, names) or "; there are: " + ", ".join(names)
+        return f"{origin} sets {where}.{key} to {tag!r}{said}"
     message = first["msg"].removeprefix("Value error, ")
     return f"{origin} sets {where} to {first['input']!r}: {message[0].lower()}{message[1:]}"
 
 
-def _keys(cls: type[BaseModel], steps: Sequence[str]) -> list[str]:
-    """Names of the fields of the config that the steps lead to (empty when they lead through a union)."""
-    for step in steps:
-        field = cls.model_fields.get(step)
-        inner = getattr(field, "annotation", None)
-        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
-            return []
-        cls = inner
-    return list(cls.model_fields)
+def _place(cls: type[BaseModel], loc: Sequence[int | str]) -> tuple[list[str], list[str]]:
+    """The keys that lead to a place, without the names of kinds that pydantic puts between them, and the keys that
+    are known where the last one stands.
+    """
+    steps: list[str] = []
+    keys: list[str] = []
+    here: list[type[BaseModel]] = [cls]  # the configs that may stand there; of several, the next step names one
+    for step in loc:
+        if len(here) > 1:
+            here = [config for config in here if next(iter(config.model_fields.values())).default == step]
+            continue
+        steps.append(str(step))
+        if isinstance(step, str):
+            fields = {key: field for config in here for key, field in config.model_fields.items()}
+            keys, here = list(fields), configs_in(fields[step].annotation) if step in fields else []
+    return steps, keys

@@ -11,9 +11,11 @@ import hashlib
 import os
 import re
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from psitext.errors import UserError
 
@@ -29,6 +31,7 @@ _REASONS = {
     errno.EFBIG: "the file would be larger than the system allows",
     errno.ENAMETOOLONG: "the name is too long",
 }
+_LEFT = re.compile(r"\..+\.\d+\.(part|old)")  # the names below that a kill may leave
 
 
 @contextmanager
@@ -117,6 +120,83 @@ def _take_place(new: Path, path: Path, aside: Path) -> None:
     shutil.rmtree(aside, ignore_errors=True)
 
 
+def left_over(path: Path) -> bool:
+    """True for what a killed process left of writing something; for one at work it is what it writes."""
+    return _LEFT.fullmatch(path.name) is not None
+
+
+def remove(path: Path) -> None:
+    """Remove a file, or a folder with all that is in it, as far as that can be done."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
+
+
+@contextmanager
+def usual_mode(path: Path) -> Iterator[None]:
+    """A file that a library writes in the block may be read by whom the process's umask says, like any other."""
+    path.touch()
+    mode = stat.S_IMODE(path.stat().st_mode)
+    yield
+    path.chmod(mode)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep what ``path`` stands for to this process; the file is there for as long as the block lasts.
+
+    The system lets go of it when the process ends, however that comes about. Where it has no such locks (Windows),
+    one process at a time is up to the user. Errors: another process holds it.
+    """
+    try:
+        import fcntl  # noqa: F401 - asked for only
+    except ImportError:
+        yield
+        return
+    with saying_why(path.parent):
+        file = _held(path)
+    try:
+        yield
+    finally:
+        if _is(file, path):
+            remove(path)  # while it is held: later it could be another's
+        file.close()
+
+
+def _held(path: Path) -> BinaryIO:
+    """The open and locked file, with the process's id in it for the sentence that the next one reads."""
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            file = path.open("a+b", buffering=0)
+        except FileNotFoundError:  # the folder went in between: its holder undid what it had made
+            continue
+        try:
+            _lock(file.fileno(), wait=False)
+        except BlockingIOError:
+            file.seek(0)
+            holder = file.read().decode(errors="replace")
+            file.close()
+            who = f"another process ({holder})" if holder.isdigit() else "another process"
+            raise UserError(f"{who} is at work in {path.parent}; wait until it has ended") from None
+        if _is(file, path):  # not one that its holder removed before it let go
+            break
+        file.close()
+    with suppress(OSError):  # a full disk leaves no room for the id; the lock holds
+        file.truncate(0)
+        file.write(str(os.getpid()).encode())
+    return file
+
+
+def _is(file: BinaryIO, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except OSError:
+        return False
+
+
 def append_line(path: Path, line: str, *, durable: bool = False) -> None:
     """Append one line, whole or not at all; several processes may append to one file.
 
@@ -139,13 +219,15 @@ def append_line(path: Path, line: str, *, durable: bool = False) -> None:
                 raise
 
 
-def _lock(descriptor: int) -> None:
-    """Keep other appending processes out until the file is closed, where the system can."""
+def _lock(descriptor: int, *, wait: bool = True) -> None:
+    """Keep other processes out until the file is closed, where the system can. Errors: BlockingIOError, when one is
+    in and there is no waiting.
+    """
     try:
         import fcntl
     except ImportError:  # Windows: one writer at a time is then up to the user
         return
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def sha256(path: Path) -> str:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from psitext.errors import UserError
-from psitext.nn.numerics import MIN_NORM, norm, unit
+from psitext.nn.numerics import MIN_NORM, as_complex, norm, unit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,9 +46,7 @@ class State:
 
     def to_real(self) -> Tensor:
         """(B, D), or (B, 2 D) with imaginary parts after real ones."""
-        if self.vector.is_complex():
-            return torch.cat([self.vector.real, self.vector.imag], dim=-1)
-        return self.vector
+        return side_by_side(self.vector)
 
     def to_ket(self) -> Ket:
         """The vectors as quantum states of unit norm, of the same width."""
@@ -132,18 +130,23 @@ class Posterior(State):
         return self.vector + (0.5 * self.log_var).exp() * noise.to(self.vector.device)
 
 
+def side_by_side(value: Tensor) -> Tensor:
+    """Imaginary parts after real ones: complex (..., D) -> real (..., 2 D); what is real stays as it is."""
+    return torch.cat([value.real, value.imag], dim=-1) if value.is_complex() else value
+
+
 def _rows(value: Tensor | None, rows: slice | Tensor | list[int]) -> Tensor | None:
     return None if value is None else value[rows]
 
 
 def ket(vector: Tensor) -> Ket:
-    """Normalise (B, D) vectors to complex unit vectors; a zero or non-finite vector is refused, since it is no
-    state.
+    """Normalise (B, D) vectors to complex unit vectors, in float32 at least; a zero or non-finite vector is refused,
+    since it is no state.
     """
-    size = norm(vector.detach())
+    wide = as_complex(vector)
+    size = norm(wide.detach())
     bad = ~torch.isfinite(size) | (size < MIN_NORM)
     if bool(bad.any()):
         row = int(bad.flatten().nonzero()[0])
         raise UserError(f"sentence {row} has a vector of norm {float(size[row]):g}, which no quantum state can hold")
-    wide = vector if vector.is_complex() else torch.complex(vector, torch.zeros_like(vector))
     return Ket(unit(wide))

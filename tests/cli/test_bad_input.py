@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -47,6 +48,8 @@ def write_files(folder: Path) -> None:
     (folder / "nul.csv").write_bytes(b"\n".join([*lines, b"good\x00so,up", b""]))
     (folder / "long.csv").write_bytes(b"\n".join([*lines, b"x" * 10_000_000 + b",up", b""]))
     (folder / "long.txt").write_bytes(b"A good day. " * 900_000)
+    for name in ("pipe.csv", "pipe.txt"):
+        os.mkfifo(folder / name)
     (folder / "cut.csv.gz").write_bytes(gzip.compress(b"\n".join(lines))[:-9])
     text("story.txt", *["It was a good day.", "The dog slept.", ""] * 20)
 
@@ -116,7 +119,7 @@ FILES = {
     "absent.csv": r"there is no file absent\.csv; did you mean .*\?",
     "latin.csv": r"latin\.csv line 42 is not UTF-8 text \(byte \d+ of the file\)",
     "nul.csv": r"nul\.csv line 42 holds a NUL character \(column 5\); it is no text file",
-    "long.csv": r".*long\.csv line 42 is over [\d,]+ bytes long; is a line break missing\?",
+    "long.csv": r".*long\.csv line 42 is over [\d,]+ bytes long, where .*; is a line break missing\?",
     "cut.csv.gz": r"cut\.csv\.gz is damaged after line \d+ \(.*\)",
     "twice.csv": r"twice\.csv line 1: the header names the column 'text' twice",
     "short.tsv": r"short\.tsv line 3 has too few fields: 1, where 2 belong \(text, label\)",
@@ -199,16 +202,19 @@ COMMANDS = {
         r"run holds a run of another recipe; give --out another folder.*",
     "finetune --config ft.toml --data good.csv -o full":
         r"full holds files that are no run's; give --out another folder",
-    "finetune --config ft.toml --data good.csv -o good.csv": r"cannot write good\.csv/recipe\.json: .*",
+    "finetune --config ft.toml --data good.csv -o good.csv": r"cannot write good\.csv: a part of that path is a file.*",
     "pretrain --config pt.toml -o run": r"run holds a run of another recipe.*",
     "pretrain --config bert-tiny -o out": r"there is no text to pre-train on; name files with --data .*",
     "pretrain --config pt.toml --data absent.txt -o out": r"there is no text file .*absent\.txt",
     "pretrain --config pt.toml --data no*.txt -o out": r"there is no text file .*no\*\.txt",
+    "pretrain --config pt.toml --data full -o out": r".*full is a folder; name the files in it",
+    "pretrain --config pt.toml --data pipe.txt -o out": r".*pipe\.txt is a pipe or a device, which cannot be read .*",
+    f"{FT} pipe.csv": r"pipe\.csv is a pipe or a device, which cannot be read twice; .*",
     "pretrain --config pt.toml --data blank.txt -o out": r".*blank\.txt holds no text",
     "pretrain --config pt.toml --data empty.csv -o out": r".*empty\.csv is empty",
     "pretrain --config pt.toml --data latin.csv -o out": r".*latin\.csv line 42 is not UTF-8 text .*",
     "pretrain --config pt.toml --data long.txt -o out":
-        r".*long\.txt line 1 is over [\d,]+ bytes long; is a line break missing\?",
+        r".*long\.txt line 1 is over [\d,]+ bytes long, where .*; is a line break missing\?",
     "pretrain --config pt.toml --data good.csv --text story -o out":
         r".*good\.csv line 2 has no column 'story'; it has: text, label\.",
     "pretrain --config pt.toml --data notes.md -o out": r".*notes\.md: psitext reads .*, not '\.md'",
@@ -223,7 +229,8 @@ COMMANDS = {
     "predict good.csv --model absent": r"there is no model at absent",
     "predict good.csv --model cut": r".*cut/model\.safetensors is damaged: .*",
     "predict good.csv --model torn": r"torn is damaged \(.*\); a fresh copy of the model is needed",
-    "predict good.csv --model family": r"family names no known family 'bret'; did you mean 'bert'\?",
+    "predict good.csv --model family":
+        r"family names no known family 'bret'; did you mean 'bert', 'qbert' or 'cvbert'\?",
     "predict good.csv --model future": r"future has format 9; this psitext reads format 1",
     "predict good.csv --model pretrained": r"this model was pre-trained only and answers no task; .*",
     "predict good.csv --text txt --model run": r"good\.csv has no column 'txt'; it has: text, label\.",
@@ -234,6 +241,21 @@ COMMANDS = {
     "predict good.csv --model run -o good.csv/out.csv":
         r"cannot write good\.csv/out\.csv: a part of that path is a file.*",
     "predict a b --pair second --model run": r"--pair names a column, so the texts must come from one file",
+    "predict good.csv three.csv --text text --model run":
+        r"--text names a column, so the texts must come from one file",
+    "predict good.csv three.csv --model run": r"'good\.csv' is a file or folder, not a text; name one file, .*",
+    "predict nice full --model run": r"'full' is a file or folder, not a text; .*",
+    "encode nice absent.csv --model run": r"'absent\.csv' is a file or folder, not a text; .*",
+    "predict full --model run": r"full is a folder; name one file with a text column",
+    "predict - --model run": r"standard input is not read; name a file with a text column in place of '-'",
+    "predict notes.md --model run": r"notes\.md: psitext reads .*, not '\.md'",
+    "predict good.csv --text text --pair text --model run": r"--text and --pair both name the column 'text'",
+    "predict good.csv --model run -o good.csv": r"-o good\.csv would overwrite the texts that are read; .*",
+    "encode bad.jsonl --model run -o ./bad.jsonl": r"-o bad\.jsonl would overwrite the texts that are read; .*",
+    "predict a --model run --set pool=cls":
+        r"the model's head reads the sentence vector 'pooled', so pool=cls is for encode only",
+    "evaluate --model run --data good.csv --set pool=mean": r"the model's head reads the sentence vector .*",
+    "evaluate --model run --data full": r"full is a folder; .*",
     "predict good.csv --pair label --model run": r"text 0: this model was trained on single texts, not pairs",
     "encode a --model run --set pool=men": r"--set sets pool to 'men': .*",
     "encode a --model run --set pol=mean": r"--set has an unknown key 'pol'; did you mean 'pool'\?",
@@ -249,10 +271,21 @@ COMMANDS = {
     "export --model run -o full": r"full exists and is not empty; name a new folder for the checkpoint",
     "explain similarity a b --model run --word crane": r"the word 'crane' does not occur in the sentence 'a'",
     "report": r"name folders of runs, or --results with a folder of result lines",
+    "report run --results full": r"name folders of runs, or --results with a folder of result lines, not both",
+    "report run -o good.csv": r"reports of runs are written as \.html, \.htm, not as 'good\.csv'",
+    "report --results full -o page.html": r"results pages are written as \.md, not as 'page\.html'",
+    "report --out": r"option --out needs a value",
+    "encode a -m": r"option -m needs a value",
+    "finetune --task x --seeds": r"option --seeds needs a value",
     "report full": r"full holds no run: it has no recipe\.json",
     "report --results absent": r"there is no folder of result lines at absent",
     "reproduce bert/glue-minilmm":
         r"nothing to reproduce is called 'bert/glue-minilmm'; did you mean 'bert/glue-minilm'\?",
+    "reproduce bert/glue-minilm --only rtee":
+        r"--only: bert/glue-minilm has nothing called 'rtee'; did you mean 'rte'.*",
+    "reproduce bert/glue-minilm --only nope": r"--only: bert/glue-minilm has nothing called 'nope'; it has: .*",
+    "reproduce bert/glue-minilm --init foo=run":
+        r"--init: bert/glue-minilm has nothing called 'foo'; it has: minilm",
     "reproduce bert/glue-minilm --init minilm": r"--init takes name=model here .*, not 'minilm'",
     "pretrian": r"no command called 'pretrian'; did you mean 'pretrain'\? `psitext --help` lists them\.",
     "explain entropy": r"no command called 'entropy'; `psitext explain --help` lists them\.",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +26,16 @@ def test_law_complex_states_keep_both_parts(tmp_path: Path) -> None:
     assert np.array_equal(np.load(tmp_path / "s.npy"), state.numpy())
     with np.load(tmp_path / "s.npz") as arrays:
         assert np.array_equal(arrays["vector"], state.numpy())
+
+
+def test_law_a_pipe_of_another_encoding_gets_whole_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(told, encoding="cp1252", write_through=True))
+    examples = [Example("見た 😀 café", line=1)]
+    output.write_answers(examples, [Answer("x", 0.75, {"x": 0.75, "y": 0.25})], None)
+    output.write_states(["見た 😀"], SentenceState(torch.ones(1, 2)), None)
+    lines = [json.loads(line) for line in told.getvalue().decode("ascii").splitlines()]
+    assert [line["text"] for line in lines] == ["見た 😀 café", "見た 😀"]
 
 
 def test_known_tables_of_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

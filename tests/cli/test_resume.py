@@ -109,6 +109,75 @@ def test_law_a_truncated_checkpoint_is_passed_over(verb: str, place: Path) -> No
     assert_same_run(run, place / "whole")
 
 
+KILLED_AT_8 = """
+import os, signal
+from psitext.train import checkpoint
+save = checkpoint.save
+def last(*given, **named):
+    path = save(*given, **named)
+    if path.name == "step-00000008":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return path
+checkpoint.save = last
+"""
+
+
+@pytest.mark.parametrize("how", ["changed", "gone"])
+def test_law_harmed_best_weights_change_nothing(verb: str, place: Path, how: str) -> None:
+    run = place / f"best-{how}"
+    door.start(verb, "--config", f"{verb}.toml", "-o", run.name, cwd=place, before=KILLED_AT_8).wait()
+    (best,) = (run / "checkpoints").glob("best-*")
+    content = bytearray((best / "model.safetensors").read_bytes())
+    content[-1] ^= 1
+    (best / "model.safetensors").write_bytes(content)
+    if how == "gone":
+        shutil.rmtree(best)
+    done = door.run("resume", run.name, cwd=place)  # from step 4, which knows of no best weights yet
+    assert done.code == 0, done.err
+    assert_same_run(run, place / "whole")
+
+
+def test_known_best_weights_that_nothing_makes_again_are_asked_for(verb: str, place: Path) -> None:
+    run = place / "lost"
+    door.start(verb, "--config", f"{verb}.toml", "-o", run.name, cwd=place, before=KILLED_AT_8).wait()
+    for lost in ("best-00000006", "step-00000004"):
+        shutil.rmtree(run / "checkpoints" / lost)
+    before = door.files(run)
+    done = door.run("resume", run.name, cwd=place)
+    assert done.code == 2
+    assert done.err.splitlines()[-1] == (
+        "psitext: lost/checkpoints/best-00000006 is missing or damaged, and every checkpoint that is left needs it; "
+        "put a copy of it back, or delete lost/checkpoints to train from the start"
+    )
+    assert door.files(run).keys() == before.keys() - {".lock"}
+
+
+def test_law_two_at_once_do_not_meet(verb: str, place: Path) -> None:
+    first = start(verb, "twice", place)
+    door.until(lambda: logged(place / "twice") > 0)
+    first.kill(signal.SIGSTOP)
+    for second in (start(verb, "twice", place), door.start("resume", "twice", cwd=place)):
+        done = second.wait()
+        assert (done.code, done.err.splitlines()[-1]) == (
+            2,
+            f"psitext: another process ({first.pid}) is at work in twice; wait until it has ended",
+        )
+    first.kill(signal.SIGCONT)
+    done = first.wait()
+    assert done.code == 0, done.err
+    assert_same_run(place / "twice", place / "whole")
+
+
+def test_law_a_result_without_its_model_is_no_finished_run(verb: str, place: Path) -> None:
+    run = place / "bare"
+    shutil.copytree(place / "whole", run)
+    shutil.rmtree(run / "model")
+    (run / ".result.json.77.part").write_text("{")
+    assert door.run("resume", run.name, cwd=place).code == 0
+    assert_same_run(run, place / "whole")
+    assert sorted(file.name for file in run.iterdir()) == sorted(file.name for file in (place / "whole").iterdir())
+
+
 def test_law_a_kill_while_a_run_prepares_leaves_one_that_can_go_on(verb: str, place: Path) -> None:
     child = start(verb, "early", place)
     door.until(lambda: (place / "early" / "recipe.json").exists())

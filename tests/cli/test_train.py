@@ -74,6 +74,19 @@ def test_known_several_seeds_with_their_spread(place: Path) -> None:
     assert (again.code, again.out, again.err) == (0, done.out, "")
 
 
+def test_known_a_real_bert_lifted_and_read_by_moduli(place: Path) -> None:
+    data = "--data own.csv --text review --label mood --set train.steps=2".split()
+    command = ["finetune", "--init", str(toys.pretrained()), *data]
+    done = door.run(*command, "--encoder", "qbert", "--head", "modulus", "-o", "lifted", cwd=place)
+    assert done.code == 0, done.err
+    config = json.loads((place / "lifted" / "model" / "config.json").read_text(encoding="utf-8"))
+    assert (config["encoder"]["family"], config["head"]["settings"]["kind"]) == ("qbert", "modulus")
+    for option, name in (("--encoder", "qbrt"), ("--head", "modulo")):
+        refused = door.run(*command, option, name, cwd=place)
+        assert (refused.code, refused.out) == (2, "")
+        assert refused.err.startswith(f"psitext: {option} is one of ") and f"not '{name}'; did you mean" in refused.err
+
+
 def test_law_the_seed_of_the_recipe_holds_without_an_option(place: Path) -> None:
     command = "finetune --config ft.toml --data own.csv --text review --label mood --set train.steps=2".split()
     done = door.run(*command, "--set", "train.seed=8", "-o", "seeded", cwd=place)

@@ -81,6 +81,25 @@ def test_known_every_kind_of_task(place: Path) -> None:
     assert pair["prediction"] in ("next", "other") and pair["pair"] == passage
 
 
+def test_known_one_word_with_a_dot_or_a_name_elsewhere_is_still_a_text(place: Path) -> None:
+    out = said(place, "predict", "I read it in texts.csv", "nothing is there", "-m", "words")
+    assert len(out.splitlines()) == 2
+
+
+def test_law_a_head_is_used_with_the_vector_that_it_reads(place: Path) -> None:
+    pool = load(place / "words").encoder.config.pool
+    plain = said(place, "predict", "good so", "-m", "words")
+    assert said(place, "predict", "good so", "-m", "words", "--set", f"pool={pool}") == plain
+
+
+def test_known_rows_in_a_pipe_are_whole_lines(place: Path) -> None:
+    lines = said(place, "tasks").splitlines()
+    assert lines[0].split()[:2] == ["task", "what"]
+    assert {"qbert-sst2", "toy-sentiment", "mnli"} <= {line.split()[0] for line in lines}
+    mnli = next(line for line in lines if line.startswith("mnli "))
+    assert "entailment, neutral, contradiction" in mnli and "dev_mismatched, test_matched, test_mismatched" in mnli
+
+
 def test_law_states_are_the_models_own(place: Path) -> None:
     model = load(place / "pretrained")
     state = model.encode(TEXTS, tokens=True)
@@ -133,3 +152,9 @@ def test_known_a_word_in_two_sentences(place: Path) -> None:
     assert "static" in out and "contextual" in out and "1.0000" in out
     done = door.run("explain", "similarity", "-m", "pretrained", "--word", "crane", sentences[0], cwd=place)
     assert done.code == 2 and "takes two of them at least" in done.err
+
+
+def test_known_an_unknown_word_is_told(place: Path) -> None:
+    command = ["explain", "similarity", "-m", "pretrained", "--word", "鶴", "鶴 flew.", "The 鶴 stopped."]
+    note = "the model's vocabulary lacks '鶴'; what was compared is its sign for unknown words\n"
+    assert "1.0000" in said(place, *command, err=note)

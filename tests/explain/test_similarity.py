@@ -72,6 +72,15 @@ def test_known_a_word_is_the_mean_of_its_tokens() -> None:
     assert found.contextual[0, 1] == pytest.approx(cosine)
 
 
+def test_known_a_word_that_the_vocabulary_lacks() -> None:
+    def unknowing(sentences: Sequence[str]) -> list[TokenVectors]:
+        return [TokenVectors(t.offsets, t.static, t.contextual, t.offsets[:, 0] == 0) for t in encode(sentences)]
+
+    assert word_similarity("crane", ["crane a", "a crane"], unknowing).unknown
+    assert not word_similarity("crane", ["one crane", "a crane"], unknowing).unknown
+    assert not word_similarity("crane", ["crane a", "a crane"], encode).unknown
+
+
 def test_known_means_by_sense() -> None:
     found = word_similarity("bank", ["bank a", "bank b", "bank river c"], encode)
     same, other = found.by_sense(["money", "money", "river"])

@@ -258,3 +258,10 @@ def test_law_a_full_disk_leaves_nothing(tmp_path: Path, tokenizer: Tokenizer) ->
     with largest_file(5_000), pytest.raises(UserError, match=r"cannot write .*/out: .*nothing was changed"):
         write_bert(tmp_path / "out", tiny.bert(), tokenizer=tokenizer)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_law_every_file_follows_the_umask(tmp_path: Path, tokenizer: Tokenizer) -> None:
+    write_bert(tmp_path / "out", tiny.bert(), tokenizer=tokenizer)
+    (tmp_path / "other").touch()
+    modes = {file.stat().st_mode for file in (tmp_path / "out").rglob("*") if file.is_file()}
+    assert modes == {(tmp_path / "other").stat().st_mode}

@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import Literal
 
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 from torch.nn import functional as F
 
+import oracle
+from psitext.nn.complex.attention import KeyValue, modulus_score, real_score, split_score
+from psitext.nn.complex.layout import PlanarDropout, planar, split_gelu
+from psitext.nn.complex.linear import ComplexLinear
+from psitext.nn.complex.norm import ComplexLayerNorm, FirstNorm
 from psitext.nn.transformer import Asked, Attention, Block, Parts, dot_product
 
 WIDTH, HEADS, HIDDEN = 12, 3, 20
-REAL = Parts(linear=nn.Linear, norm=nn.LayerNorm, activation=F.gelu, score=dot_product, dropout=nn.Dropout)
+REAL = Parts(
+    qkv=lambda width: nn.Linear(width, 3 * width),
+    out=lambda width: nn.Linear(width, width),
+    linear=nn.Linear,
+    norm=nn.LayerNorm,
+    activation=F.gelu,
+    score=dot_product,
+    dropout=nn.Dropout,
+)
 
 
 def block(parts: Parts = REAL, dropout: float = 0.0, attention_dropout: float = 0.0) -> Block:
@@ -76,6 +92,17 @@ def test_parity_the_block_is_its_formulas() -> None:
     rows = [literal(made, row.tolist(), see.tolist()) for row, see in zip(x, mask, strict=True)]
     expected = torch.tensor(rows, dtype=torch.float64)
     torch.testing.assert_close(out, expected, rtol=0, atol=1e-12)
+
+
+def test_known_another_scale_takes_the_place_of_the_usual_one() -> None:
+    q, k, v = torch.randn(3, 2, 3, 5, 4, dtype=torch.float64)
+    torch.testing.assert_close(
+        dot_product(q, k, v, None, 0.0, scale=0.7), (0.7 * q @ k.mT).softmax(-1) @ v, rtol=0, atol=1e-12
+    )
+    torch.manual_seed(0)
+    usual = dot_product(q, k, v, None, 0.5)
+    torch.manual_seed(0)
+    assert torch.equal(dot_product(2 * q, k, v, None, 0.5, scale=0.25), usual)
 
 
 def test_law_without_a_mask_every_token_is_seen() -> None:
@@ -142,80 +169,77 @@ def test_known_a_width_that_heads_do_not_divide_is_refused() -> None:
 
 # Complex parts: real and imaginary part stand on a leading axis of 2, which the block never looks at.
 
-
-class ComplexLinear(nn.Module):
-    def __init__(self, inner: int, outer: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(2, outer, inner) / inner**0.5)
-        self.bias = nn.Parameter(torch.randn(2, outer))
-
-    def forward(self, x: Tensor) -> Tensor:
-        (w, v), (a, b) = self.weight, self.bias
-        return torch.stack([x[0] @ w.T - x[1] @ v.T + a, x[0] @ v.T + x[1] @ w.T + b])
+EPS = 1e-12
+SCORES = {"modulus": modulus_score, "split": split_score, "real": real_score}
+FIRST = torch.tensor([[True, False, False, False, False], [True, False, True, False, False], [False] * 5])
 
 
-class ComplexNorm(nn.Module):
-    """Every token over its root mean square, real and imaginary parts together."""
+def complex_parts(score: str, projections: bool, how: Literal["unit", "rms"] | None) -> Parts:
+    def norm(width: int) -> nn.Module:
+        inner = ComplexLayerNorm(width, EPS)
+        return inner if how is None else FirstNorm(inner, how)
 
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.scale = nn.Parameter(torch.rand(width))
+    def qkv(width: int) -> nn.Module:
+        return ComplexLinear(width, 3 * width) if projections else KeyValue(ComplexLinear(width, 2 * width))
 
-    def forward(self, x: Tensor) -> Tensor:
-        return x / x.square().sum(0).mean(-1, keepdim=True).sqrt() * self.scale
+    def out(width: int) -> nn.Module:
+        return ComplexLinear(width, width) if projections else nn.Identity()
 
-
-def magnitude(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
-    """softmax(|q k^H| / sqrt(E)) v on planar tensors (2, R, H, T, E)."""
-    real = q[0] @ k[0].mT + q[1] @ k[1].mT
-    imaginary = q[1] @ k[0].mT - q[0] @ k[1].mT
-    scores = (real.square() + imaginary.square()).sqrt() / q.shape[-1] ** 0.5
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -math.inf)
-    return scores.softmax(-1) @ v
+    return Parts(qkv, out, ComplexLinear, norm, split_gelu, SCORES[score], PlanarDropout)
 
 
-def split_relu(x: Tensor) -> Tensor:
-    return x.relu()
-
-
-COMPLEX = Parts(ComplexLinear, ComplexNorm, split_relu, magnitude, nn.Dropout)
-
-
-def as_complex(x: Tensor) -> Tensor:
-    return torch.complex(x[0], x[1])
-
-
-def literal_complex(made: Block, x: Tensor, mask: Tensor) -> Tensor:
-    """The same layer in complex128, without the block: x (R, T, D), mask (R, 1, T, T)."""
-
-    def apply(layer: nn.Module, z: Tensor) -> Tensor:
-        return z @ as_complex(layer.weight).T + as_complex(layer.bias)
-
-    def norm(layer: nn.Module, z: Tensor) -> Tensor:
-        return z / z.abs().square().mean(-1, keepdim=True).sqrt() * layer.scale
-
-    q, k, v = apply(made.attention.qkv, x).split(WIDTH, -1)
-    size, heads = WIDTH // HEADS, []
-    for h in range(HEADS):
-        part = slice(h * size, (h + 1) * size)
-        scores = (q[..., part] @ k[..., part].mH).abs() / math.sqrt(size)
-        weights = scores.masked_fill(~mask[:, 0], -math.inf).softmax(-1)
-        heads.append(weights.to(v.dtype) @ v[..., part])
-    y = norm(made.attention_norm, x + apply(made.attention.out, torch.cat(heads, -1)))
-    up = apply(made.up, y)
-    hidden = torch.complex(up.real.relu(), up.imag.relu())
-    return norm(made.feed_norm, y + apply(made.down, hidden))
-
-
-def test_parity_one_block_serves_planar_complex_tensors() -> None:
-    made = block(COMPLEX)
-    x = torch.randn(2, 3, 5, WIDTH, dtype=torch.float64)
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("projections", [True, False])
+@pytest.mark.parametrize("how", [None, "unit", "rms"])
+def test_parity_one_block_serves_planar_complex_tensors(
+    score: str, projections: bool, how: Literal["unit", "rms"] | None
+) -> None:
+    made = block(complex_parts(score, projections, how))
+    weights = oracle.paired(made)
     mask = (torch.rand(3, 1, 5, 5) < 0.6) | torch.eye(5, dtype=torch.bool)
-    with torch.no_grad():
-        out = made(x, mask)
-        expected = literal_complex(made, as_complex(x), mask)
-    assert out.shape == x.shape
-    torch.testing.assert_close(as_complex(out), expected, rtol=0, atol=1e-12)
-    asked = Asked.of(torch.tensor([1, 3, 12]), 3, 5)
-    torch.testing.assert_close(made(x, mask, asked), out.flatten(1, 2)[:, asked.at], rtol=0, atol=1e-12)
+    first = None if how is None else FIRST
+    length = WIDTH**0.5 if how == "rms" else 1.0
+
+    def ours(x: Tensor, *parameters: Tensor) -> Tensor:
+        given = oracle.split(dict(zip(weights, parameters, strict=True)))
+        return functional_call(made, given, (x, mask, None, first))
+
+    def literal(z: Tensor, *parameters: Tensor) -> Tensor:
+        given = dict(zip(weights, parameters, strict=True))
+        return oracle.block(z, given, mask, heads=HEADS, score=score, eps=EPS, first=first, length=length)
+
+    oracle.assert_same(ours, literal, oracle.random(3, 5, WIDTH), *weights.values())
+
+
+@pytest.mark.parametrize("places", [[1, 3, 12], [0, 5, 7, 7]])
+def test_law_first_tokens_are_found_among_the_asked(places: list[int]) -> None:
+    made = block(complex_parts("modulus", False, "rms"))
+    x, mask = planar(oracle.random(3, 5, WIDTH)), torch.ones(3, 1, 1, 5, dtype=torch.bool)
+    asked = Asked.of(torch.tensor(places), 3, 5)
+    whole = made(x, mask, None, FIRST).flatten(1, 2)
+    torch.testing.assert_close(made(x, mask, asked, FIRST), whole[:, asked.at], rtol=0, atol=1e-12)
+
+
+def test_known_norms_hear_of_first_tokens_only_where_there_are_some() -> None:
+    heard: list[tuple[int, ...] | None] = []
+
+    class Listening(nn.Module):
+        def forward(self, x: Tensor, first: Tensor | None = None) -> Tensor:
+            heard.append(None if first is None else tuple(first.shape))
+            return x
+
+    made = block(replace(REAL, norm=lambda width: Listening()))
+    x = torch.randn(3, 5, WIDTH, dtype=torch.float64)
+    made(x, None)
+    made(x, None, None, FIRST)
+    made(x, None, Asked.of(torch.tensor([0, 1]), 3, 5), FIRST)
+    assert heard == [None, None, (3, 5), (3, 5), (2,), (2,)]
+
+
+def test_law_no_sentence_changes_another() -> None:
+    made = block(complex_parts("modulus", True, "rms"))
+    x = planar(oracle.random(3, 5, WIDTH))
+    whole = made(x, None, None, FIRST)
+    torch.testing.assert_close(made(x[:, :1], None, None, FIRST[:1]), whole[:, :1], rtol=0, atol=1e-12)
+    x[:, 0] = 1e3
+    assert torch.equal(made(x, None, None, FIRST)[:, 1:], whole[:, 1:])

@@ -14,7 +14,7 @@ from fits import Bench, same, weights
 from psitext.errors import UserError
 from psitext.score.losses import classification
 from psitext.train import budget
-from psitext.train.optim import adamw
+from psitext.train.optim import build_optimizer
 
 
 def test_known_budgets_become_steps(bench: Bench) -> None:
@@ -64,7 +64,7 @@ def test_known_too_few_samples_for_all_parts(bench: Bench) -> None:
 def test_law_measuring_a_step_changes_nothing(bench: Bench) -> None:
     network, accelerator = bench.network(dropout=0.1), Accelerator()
     config = bench.config(steps=None, minutes=1, accumulation=2)
-    optimizer = adamw(network.encoder, network.head, config.optim)
+    optimizer = build_optimizer(network.encoder, network.head, config.optim)
     before, random = weights(network), torch.get_rng_state()
     began = time.monotonic()
     seconds = budget.seconds_a_step(network, optimizer, classification(), bench.source, config, accelerator)
@@ -85,6 +85,6 @@ def test_law_a_slow_step_is_measured_as_slow(bench: Bench) -> None:
         return term.total(predicted, batch, state)
 
     config = bench.config(steps=None, minutes=1)
-    optimizer = adamw(network.encoder, network.head, config.optim)
+    optimizer = build_optimizer(network.encoder, network.head, config.optim)
     score = {"label": replace(term, total=slow)}
     assert budget.seconds_a_step(network, optimizer, score, bench.source, config, Accelerator()) > 0.02

@@ -20,7 +20,7 @@ from psitext.heads.pretraining import PretrainingConfig, PretrainingHead
 from psitext.train import checkpoint
 from psitext.train.checkpoint import Counters
 from psitext.train.network import Network
-from psitext.train.optim import OptimConfig, adamw
+from psitext.train.optim import OptimConfig, build_optimizer
 
 COUNTERS = Counters(
     step=7, epoch=1, batch=3, tokens=900, seconds=1.5, best=0.1 + 0.2, best_step=4, stale=1, loss=1 / 3,
@@ -34,7 +34,7 @@ def made(seed: int = 0) -> tuple[Network, Optimizer]:
     network = Network(encoder, PretrainingHead(encoder, PretrainingConfig()))
     network.register_buffer("kept", torch.arange(3.0) + seed)
     network.register_buffer("passing", torch.ones(2), persistent=False)
-    optimizer = adamw(network.encoder, network.head, OptimConfig())
+    optimizer = build_optimizer(network.encoder, network.head, OptimConfig())
     torch.manual_seed(seed)
     for parameter in network.parameters():
         parameter.grad = torch.randn_like(parameter)
@@ -76,6 +76,7 @@ def test_law_what_is_saved_comes_back_bit_for_bit(tmp_path: Path) -> None:
 @pytest.mark.parametrize("harm", ["cut", "changed", "gone"])
 def test_law_the_newest_good_checkpoint_is_found(tmp_path: Path, name: str, harm: str) -> None:
     network, optimizer = made()
+    checkpoint.save_best(tmp_path, network, COUNTERS.best_step)
     good = checkpoint.save(tmp_path, network, optimizer, COUNTERS)
     bad = checkpoint.save(tmp_path, network, optimizer, replace(COUNTERS, step=9))
     assert checkpoint.latest(tmp_path) == bad
@@ -101,6 +102,7 @@ def test_law_only_the_newest_and_what_they_need_stays(tmp_path: Path) -> None:
     for step in (2, 4, 6):
         checkpoint.save_best(tmp_path, network, step)
     for step, best in ((2, 2), (4, 2), (6, 6)):
+        assert checkpoint.whole(tmp_path / f"best-{best:08d}")
         path = checkpoint.save(tmp_path, network, optimizer, replace(COUNTERS, step=step, best_step=best))
     # Left by an earlier life: a damaged checkpoint that lies ahead, half-written folders.
     shutil.copytree(path, tmp_path / "step-00000099")
@@ -125,6 +127,71 @@ def test_law_the_best_weights_come_back(tmp_path: Path) -> None:
     assert same(weights(network), before)
     with pytest.raises(UserError, match=r"best-00000004.* is missing or damaged"):
         checkpoint.load_best(tmp_path, network, 4)
+
+
+def harm(folder: Path, how: str) -> None:
+    """Damage a folder's weights, or lose them, or their checksums."""
+    path = folder / (checkpoint.CHECKSUMS if how == "unsealed" else checkpoint.MODEL)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    if how == "unsealed":
+        path.unlink()
+    if how == "gone":
+        shutil.rmtree(folder)
+
+
+HARM = ["changed", "unsealed", "gone"]
+
+
+@pytest.mark.parametrize("how", HARM)
+def test_law_a_checkpoint_without_its_best_weights_is_passed_over(tmp_path: Path, how: str) -> None:
+    network, optimizer = made()
+    for step, best in ((2, None), (4, 3), (6, 5), (8, 5)):
+        if best:
+            checkpoint.save_best(tmp_path, network, best)
+        value = None if best is None else 0.5
+        checkpoint.save(tmp_path, network, optimizer, replace(COUNTERS, step=step, best=value, best_step=best or 0))
+    assert checkpoint.latest(tmp_path) == tmp_path / "step-00000008"
+    harm(tmp_path / "best-00000005", how)
+    with pytest.raises(UserError, match=r"best-00000005 is missing or damaged; when the run goes on"):
+        checkpoint.load_best(tmp_path, network, 5)
+    checkpoint.mend(tmp_path)  # there is no step-00000005 to mend it from
+    assert checkpoint.latest(tmp_path) == tmp_path / "step-00000004"
+    harm(tmp_path / "best-00000003", how)
+    assert checkpoint.latest(tmp_path) == tmp_path / "step-00000002"
+    shutil.rmtree(tmp_path / "step-00000002")
+    with pytest.raises(UserError, match=r"best-0000000\d is missing or damaged, .*put a copy of it back, or delete"):
+        checkpoint.latest(tmp_path)
+
+
+@pytest.mark.parametrize("how", HARM)
+def test_law_best_weights_are_made_again_from_the_checkpoint_of_their_step(tmp_path: Path, how: str) -> None:
+    network, optimizer = made()
+    for step in (4, 6):
+        if step == 4:
+            checkpoint.save_best(tmp_path, network, step)
+        path = checkpoint.save(tmp_path, network, optimizer, replace(COUNTERS, step=step, best_step=4))
+    best = tmp_path / "best-00000004"
+    before = {file.name: file.read_bytes() for file in best.iterdir()}
+    harm(best, how)
+    checkpoint.mend(tmp_path)
+    assert {file.name: file.read_bytes() for file in best.iterdir()} == before
+    assert checkpoint.latest(tmp_path) == path
+    checkpoint.load_best(tmp_path, network, 4)
+    harm(best, how)
+    harm(tmp_path / "step-00000004", "changed")
+    checkpoint.mend(tmp_path)
+    assert not checkpoint.whole(best), "mended from what is damaged itself"
+
+
+def test_law_every_file_follows_the_umask(tmp_path: Path) -> None:
+    network, optimizer = made()
+    checkpoint.save_best(tmp_path, network, 3)
+    checkpoint.save(tmp_path, network, optimizer, COUNTERS)
+    (tmp_path / "other").touch()
+    modes = {file.stat().st_mode for file in tmp_path.rglob("*") if file.is_file()}
+    assert modes == {(tmp_path / "other").stat().st_mode}
 
 
 def test_law_tensors_that_do_not_fit_are_refused_and_change_nothing() -> None:
@@ -155,18 +222,19 @@ def test_known_a_damaged_file_is_named(tmp_path: Path, size: int) -> None:
 
 def test_law_a_full_disk_leaves_the_checkpoints_before(tmp_path: Path) -> None:
     network, optimizer = made()
+    checkpoint.save_best(tmp_path, network, COUNTERS.best_step)
     good = checkpoint.save(tmp_path, network, optimizer, COUNTERS)
     with largest_file(3_000), pytest.raises(UserError) as caught:
         checkpoint.save(tmp_path, network, optimizer, replace(COUNTERS, step=9))
     sentence = str(caught.value)
     assert sentence.startswith(f"cannot write {tmp_path / 'step-00000009'}: ") and "nothing was changed" in sentence
     assert "\n" not in sentence
-    assert list(tmp_path.iterdir()) == [good]
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "best-00000004", good]
     assert checkpoint.latest(tmp_path) == good
 
 
 def test_law_a_run_without_moments_yet_can_be_saved(tmp_path: Path) -> None:
     network = Network(nn.Linear(2, 2), SequenceHead(2, 2, AffineConfig()))
-    optimizer = adamw(network.encoder, network.head, OptimConfig())
+    optimizer = build_optimizer(network.encoder, network.head, OptimConfig())
     path = checkpoint.save(tmp_path, network, optimizer, Counters())
     assert checkpoint.restore(path, network, optimizer) == Counters()

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from psitext.config import Tree, read_recipe, with_overrides
-from psitext.errors import UserError
+from psitext.errors import UserError, near
 from psitext.text.examples import check_labels, no_column
 from psitext.text.rows import HUB, rows
 from psitext.text.tasks import load_like, load_table, load_task
@@ -36,6 +36,12 @@ def labelled(tree: Tree, name: str | None, files: dict[str, str | None]) -> None
     )
     if data.get("dev") is not None and _small(data["dev"]):
         check_labels(train, load_like(data["dev"], found))
+
+
+def choice(option: str, name: str | None, choices: Sequence[str]) -> None:
+    """A name out of a few, where the option is given."""
+    if name is not None and name not in choices:
+        raise UserError(f"{option} is one of {', '.join(choices)}, not {name!r}{near(name, choices)}")
 
 
 def task(name: str) -> None:

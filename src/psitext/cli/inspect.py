@@ -23,7 +23,16 @@ def report(
 
     Example: psitext report runs/books runs/sst2 -o report.html
     """
+    from psitext.cli import early
     from psitext.errors import UserError
+
+    if bool(runs) == (results is not None):
+        raise UserError(f"name folders of runs, or --results with a folder of result lines{', not both' * bool(runs)}")
+    # The endings keep a report from taking the place of somebody's data.
+    if results is not None:
+        early.ending(out, (".md",), "results pages")
+    else:
+        early.ending(out, (".html", ".htm"), "reports of runs")
     from psitext.experiments.results import pages
 
     if results is not None:
@@ -32,8 +41,6 @@ def report(
     elif runs:
         out = out or (runs[0] / "report.html")
         pages.write_runs(runs, out)
-    else:
-        raise UserError("name folders of runs, or --results with a folder of result lines")
     typer.echo(f"report: {out}")
 
 
@@ -67,6 +74,8 @@ def similarity(
 
     found = word_similarity(word, sentences, load(model).token_vectors)
     rows_table([pair._asdict() for pair in found.table()])
+    if found.unknown:
+        typer.echo(f"the model's vocabulary lacks {word!r}; what was compared is its sign for unknown words", err=True)
 
 
 def tasks() -> None:

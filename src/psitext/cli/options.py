@@ -7,6 +7,10 @@ from typing import Annotated
 
 import typer
 
+# Names that are checked before the modules that know them are loaded; a test compares them.
+LIFTED = ("qbert", "cvbert")
+HEADS = ("affine", "measurement", "modulus")
+
 Config = Annotated[
     str | None,
     typer.Option("--config", help="A recipe: a name that `psitext recipes` lists, or a TOML file."),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ def write_answers(examples: Sequence[Example], answers: Sequence[Answer], out: P
     records = [_record(example, answer) for example, answer in zip(examples, answers, strict=True)]
     if out is None:
         for record in records:
-            typer.echo(json.dumps(record, ensure_ascii=False))
+            typer.echo(_spoken(record))
         return
     write_atomic(out, _table(records, out))
     typer.echo(f"{len(records):,} predictions: {out}")
@@ -39,14 +40,11 @@ def write_states(texts: Sequence[str], state: SentenceState, out: Path | None) -
     """
     vector = state.numpy()
     if out is None or out.suffix == ".jsonl":
-        lines = [
-            json.dumps({"text": text, "vector": _numbers(row)}, ensure_ascii=False)
-            for text, row in zip(texts, vector, strict=True)
-        ]
+        records = [{"text": text, "vector": _numbers(row)} for text, row in zip(texts, vector, strict=True)]
         if out is None:
-            typer.echo("\n".join(lines))
+            typer.echo("\n".join(map(_spoken, records)))
             return
-        write_atomic(out, "\n".join(lines) + "\n")
+        write_atomic(out, _table(records, out))
     else:
         buffer = io.BytesIO()
         if out.suffix == ".npy":
@@ -58,6 +56,11 @@ def write_states(texts: Sequence[str], state: SentenceState, out: Path | None) -
             np.savez(buffer, allow_pickle=False, **arrays)
         write_atomic(out, buffer.getvalue())
     typer.echo(f"{len(texts):,} states of width {state.width}: {out}")
+
+
+def _spoken(record: dict[str, Any]) -> str:
+    """One JSON line for standard output; where that is not UTF-8 (a pipe on Windows), JSON's own escapes of it."""
+    return json.dumps(record, ensure_ascii="utf" not in (sys.stdout.encoding or "").lower())
 
 
 def _numbers(row: np.ndarray[Any, Any]) -> list[Any]:

@@ -1,13 +1,14 @@
-"""Verbs that make tables: reproduce, demo, bench."""
+"""Verbs that make tables: reproduce, demo, bench, discocat."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from psitext.cli.options import DataDir, Out
+from psitext.cli.options import DataDir, Out, Settings
 
 
 def reproduce(
@@ -38,8 +39,11 @@ def reproduce(
             typer.echo(f"{name:28} {queue.read_queue(name).title if path else ''}")
         return
     wanted = queue.read_queue(artefact)
+    named = _named(init or [])
+    _known("--only", only or [], [name for run in wanted.runs for name in (run.name, *run.tasks)], artefact)
+    _known("--init", named, [run.init for run in wanted.runs if run.init is not None], artefact)
     stem = artefact.removesuffix(".toml").replace("/", "-")
-    bench = queue.Bench(out or Path("runs") / stem, results / f"{stem}.jsonl", data_dir, _named(init or []))
+    bench = queue.Bench(out or Path("runs") / stem, results / f"{stem}.jsonl", data_dir, named)
     queue.work(wanted, bench, shown, only or [])
     typer.echo(pages.section(wanted, bench.results))
 
@@ -90,6 +94,63 @@ def bench(
         rows_table(suite.table(found))
 
 
+def discocat(
+    task: Annotated[
+        str, typer.Option("--task", help="A classification task that `psitext tasks` lists, or a TOML file.")
+    ],
+    reader: Annotated[
+        str | None, typer.Option("--reader", help="pregroup, cups, stairs or spiders.", show_default="pregroup")
+    ] = None,
+    ansatz: Annotated[
+        str | None, typer.Option("--ansatz", help="spider (tensors) or iqp (circuits).", show_default="spider")
+    ] = None,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many seeds to train, counted up from --seed.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Decides weights, order and hidden words.")] = 1,
+    paper: Annotated[
+        bool, typer.Option("--paper", help="The settings of appendix B of the QBERT paper; they learn next to nothing.")
+    ] = False,
+    out: Out = None,
+    data_dir: DataDir = None,
+    settings: Settings = None,
+) -> None:
+    """Train DisCoCat, sentences as tensor networks or circuits wired up by grammar, beside majority and bag of words.
+
+    Example: psitext discocat --task lambeq-mc --ansatz iqp --seeds 3
+    """
+    from psitext.baselines.discocat.settings import PAPER, DiscocatConfig
+    from psitext.cli import early
+    from psitext.config import build, with_overrides
+
+    early.task(task)
+    chosen = {key: value for key, value in (("reader", reader), ("ansatz", ansatz)) if value is not None}
+    tree = with_overrides((PAPER.tree() if paper else {}) | chosen, settings or [])
+    config = build(DiscocatConfig, tree, "discocat")
+    from psitext.cli.terminal import rows_table, score_table, shown
+    from psitext.experiments import evaluation
+
+    found = evaluation.graded(task, data_dir)
+    results, reach = [], {}
+    for number in range(seed, seed + seeds):
+        folder = out and (out / f"seed-{number}" if seeds > 1 else out)
+        with shown(f"discocat, seed {number}") as hook:
+            scores = evaluation.discocat_scores(*found, config, number, [hook], folder)
+        results.append({split: score for split, (score, _) in scores.items()})
+        reach = {split: share for split, (_, share) in scores.items()}
+    score_table(results)
+    rows_table([{"split": split, **share} for split, share in reach.items()])
+    rows_table(evaluation.baseline_scores(*found))
+
+
+def _known(option: str, given: Iterable[str], names: Sequence[str], artefact: str) -> None:
+    """Names that a queue has; a wrong one would do nothing, or nothing else than without it."""
+    from psitext.errors import UserError, near
+
+    wrong = next((name for name in given if name not in names), None)
+    if wrong is not None:
+        there = f"; it has: {', '.join(dict.fromkeys(names))}" if names else ""
+        raise UserError(f"{option}: {artefact} has nothing called {wrong!r}{near(wrong, names) or there}")
+
+
 def _named(pairs: list[str]) -> dict[str, str]:
     from psitext.errors import UserError
 
@@ -99,4 +160,4 @@ def _named(pairs: list[str]) -> dict[str, str]:
     return dict(pair.split("=", 1) for pair in pairs)
 
 
-COMMANDS = (reproduce, demo, bench)
+COMMANDS = (reproduce, demo, bench, discocat)

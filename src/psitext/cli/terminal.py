@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
+from rich.text import Text
 
 from psitext.score.statistics import summary
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from psitext.train.loop import Event, Hook
 
 Scores = Mapping[str, Mapping[str, float]]  # split -> metric -> value
+NAME = 24  # letters; a first column no wider than this is never cut nor wrapped, it holds names to type
+WIDE = 10_000  # columns of a pipe, which has no edge
 EVERY = 10.0  # seconds between plain lines, so that a log file of a long run stays readable
 
 
@@ -94,13 +97,23 @@ def score_table(results: Sequence[Scores]) -> None:
 
 
 def rows_table(rows: Sequence[Mapping[str, object]]) -> None:
-    """Records of one shape as a table, numbers with four digits; nothing where there are none."""
+    """Records of one shape as a table, numbers with four digits; nothing where there are none.
+
+    In a pipe or file every row is one plain line, however long.
+    """
     if not rows:
         return
-    table = Table(*rows[0].keys())
-    for row in rows:
-        table.add_row(*(f"{value:.4f}" if isinstance(value, float) else str(value) for value in row.values()))
-    Console().print(table)
+    cells = [[f"{value:.4f}" if isinstance(value, float) else str(value) for value in row.values()] for row in rows]
+    first, *others = rows[0]
+    name = max(len(text) for text in (first, *(row[0] for row in cells)))
+    columns = [Column(first, no_wrap=name <= NAME, min_width=name if name <= NAME else None)]
+    columns += [Column(other, overflow="fold") for other in others]
+    screen = sys.stdout.isatty()
+    table = Table(*columns) if screen else Table(*columns, box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for row in cells:
+        # Text, because a sentence may hold what rich would take for its own marks.
+        table.add_row(*(Text(text if screen else " ".join(text.split())) for text in row))
+    Console(width=None if screen else WIDE).print(table)
 
 
 def _cells(values: Sequence[float]) -> list[str]:

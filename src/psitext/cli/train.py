@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from psitext.cli.options import Config, DataDir, Label, Out, Pair, Seed, Settings, TensorBoard, Text
+from psitext.cli.options import HEADS, LIFTED, Config, DataDir, Label, Out, Pair, Seed, Settings, TensorBoard, Text
 
 
 def pretrain(
@@ -60,6 +60,16 @@ def finetune(
     init: Annotated[
         str | None, typer.Option("--init", help="Start from a run, a model folder, or hf:<folder or hub id>.")
     ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            "--encoder", help="qbert or cvbert: make the BERT of --init complex, computing the same at first."
+        ),
+    ] = None,
+    head: Annotated[
+        str | None,
+        typer.Option("--head", help="What reads a text's state: affine, measurement or modulus."),
+    ] = None,
     config: Config = None,
     data: Annotated[
         str | None, typer.Option("--data", help="A labelled file of your own (or hub:<name>), in place of a task.")
@@ -83,6 +93,7 @@ def finetune(
     """Fine-tune an encoder on a task or on your own labelled file.
 
     Example: psitext finetune --data train.csv --text review --label sentiment --init runs/books
+    Example: psitext finetune --task sst2 --encoder qbert --init hf:my-bert-folder
     """
     from psitext.cli import early
 
@@ -90,13 +101,15 @@ def finetune(
     early.labelled(tree, task, {"train": data, "dev": dev, "text": text, "pair": pair, "label": label})
     if init is not None:
         early.model(init)
+    early.choice("--encoder", encoder, LIFTED)
+    early.choice("--head", head, HEADS)
     from psitext.cli.terminal import rows_table, score_table, shown
     from psitext.experiments import run
     from psitext.experiments.runs.folder import RunFolder
 
     recipe = run.finetune_recipe(
-        task, init=init, config=config, data=data, dev=dev, text=text, pair=pair, label=label, data_dir=data_dir,
-        seed=seed, settings=settings or [],
+        task, init=init, encoder=encoder, head=head, config=config, data=data, dev=dev, text=text, pair=pair,
+        label=label, data_dir=data_dir, seed=seed, settings=settings or [],
     )  # fmt: skip
     base = out or run.default_folder(recipe)
     results = []

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from psitext.cli.options import Config, DataDir, ModelName, Out, Pair, Settings, Text
+from psitext.cli.options import DataDir, ModelName, Out, Pair, Settings, Text
 
 if TYPE_CHECKING:
     from psitext.model import Model
     from psitext.model.settings import UseConfig
     from psitext.text.examples import Example
+
+UseFile = Annotated[
+    str | None, typer.Option("--config", help="A TOML file with any of pool, precision and batch_tokens.")
+]
 
 
 def predict(
@@ -21,7 +26,7 @@ def predict(
     text: Text = None,
     pair: Pair = None,
     out: Out = None,
-    config: Config = None,
+    config: UseFile = None,
     settings: Settings = None,
 ) -> None:
     """Predict a label for every text of a file, or for texts given as they are.
@@ -31,8 +36,8 @@ def predict(
     from psitext.cli import early, output
 
     early.ending(out, output.TABLES, "predictions")
-    _look(texts, model, text, pair)
-    found, use = _load(model, config, settings)
+    _look(texts, model, text, pair, out)
+    found, use = _load_whole(model, config, settings)
     examples = _examples(found, texts, text, pair)
     answers = found.predict(examples, precision=use.precision, batch_tokens=use.batch_tokens)
     output.write_answers(examples, answers, out)
@@ -46,7 +51,7 @@ def encode(
     pair: Pair = None,
     tokens: Annotated[bool, typer.Option("--tokens", help="Keep the state of every token too (.npz only).")] = False,
     out: Out = None,
-    config: Config = None,
+    config: UseFile = None,
     settings: Settings = None,
 ) -> None:
     """Encode texts into state vectors: JSON lines on the terminal, or a .npy, .npz or .jsonl file.
@@ -59,7 +64,7 @@ def encode(
     if tokens and (out is None or out.suffix != ".npz"):
         raise UserError("--tokens needs -o with a .npz file")
     early.ending(out, output.STATES, "states")
-    _look(texts, model, text, pair)
+    _look(texts, model, text, pair, out)
     found, use = _load(model, config, settings)
     examples = _examples(found, texts, text, pair)
     firsts = [example.text for example in examples]
@@ -86,7 +91,7 @@ def evaluate(
         Path | None, typer.Option("--submission", help="Write GLUE's file for the hidden test split (.zip).")
     ] = None,
     data_dir: DataDir = None,
-    config: Config = None,
+    config: UseFile = None,
     settings: Settings = None,
 ) -> None:
     """Score a model on a task's splits or on your own labelled file.
@@ -97,12 +102,12 @@ def evaluate(
 
     if task is not None:
         early.task(task)
-    _look([data] if data else [], model, None, None)
+    _look([data] if data else [], model, None, None, submission)
     from psitext.cli.terminal import rows_table, score_table
     from psitext.errors import UserError
     from psitext.experiments import evaluation
 
-    found, use = _load(model, config, settings)
+    found, use = _load_whole(model, config, settings)
     wanted = evaluation.task_of(found, task)
     if submission is not None:
         names = evaluation.write_submission({wanted.name: found}, submission, data_dir)
@@ -144,34 +149,79 @@ def export(
     typer.echo(f"written: {out}")
 
 
-def _look(texts: list[str], model: str, text: str | None, pair: str | None) -> None:
+def _look(texts: list[str], model: str, text: str | None, pair: str | None, out: Path | None) -> None:
     """Refuse what can be refused before the model is loaded."""
     from psitext.cli import early
     from psitext.errors import UserError
 
     early.model(model)
+    if text is not None and text == pair:
+        raise UserError(f"--text and --pair both name the column {text!r}")
+    if "-" in texts:
+        raise UserError("standard input is not read; name a file with a text column in place of '-'")
     if _is_file(texts, text):
+        if os.path.isdir(texts[0]):  # noqa: PTH112 - it is False, not an error, for a text too long to be a path
+            raise UserError(f"{texts[0]} is a folder; name one file with a text column")
+        if out is not None and out.exists() and os.path.exists(texts[0]) and out.samefile(texts[0]):  # noqa: PTH110
+            raise UserError(f"-o {out} would overwrite the texts that are read; name another file")
         early.table(texts[0], text, pair)
-    elif pair is not None:
-        raise UserError("--pair names a column, so the texts must come from one file")
+        return
+    option = "--text" if text is not None else "--pair" if pair is not None else None
+    if option is not None:
+        raise UserError(f"{option} names a column, so the texts must come from one file")
+    path = next(filter(_named_like_a_file, texts), None) if len(texts) > 1 else None
+    if path is not None:
+        raise UserError(f"{path!r} is a file or folder, not a text; name one file, alone, or texts only")
 
 
 def _load(model: str, config: str | None, settings: list[str] | None) -> tuple[Model, UseConfig]:
-    from psitext.config import build, read_toml, with_overrides
+    """The model under the sentence vector that is asked for, maybe without its head."""
     from psitext.model import load
-    from psitext.model.settings import UseConfig
 
-    tree = with_overrides(read_toml(Path(config)) if config else {}, settings or [])
-    use = build(UseConfig, tree, config or "--set")
+    use = _use(config, settings)
     return load(model, pool=use.pool), use
 
 
+def _load_whole(model: str, config: str | None, settings: list[str] | None) -> tuple[Model, UseConfig]:
+    """The model with its head, and so with the sentence vector that the head reads."""
+    from psitext.errors import UserError
+    from psitext.model import load
+
+    use = _use(config, settings)
+    found = load(model)
+    pool = found.encoder.config.pool
+    if found.task is not None and use.pool not in (None, pool):
+        raise UserError(f"the model's head reads the sentence vector {pool!r}, so pool={use.pool} is for encode only")
+    return found, use
+
+
+def _use(config: str | None, settings: list[str] | None) -> UseConfig:
+    from psitext.config import build, read_toml, with_overrides
+    from psitext.model.settings import UseConfig
+
+    return build(
+        UseConfig, with_overrides(read_toml(Path(config)) if config else {}, settings or []), config or "--set"
+    )
+
+
 def _is_file(texts: list[str], text: str | None) -> bool:
-    """One argument that is named like a file, or from which a column is wanted, is read as a table."""
+    """One argument that is a file's name, or from which a column is wanted, is read as a table."""
+    from psitext.text.rows import HUB
+
+    if len(texts) != 1:
+        return False
+    return text is not None or texts[0].endswith(_endings()) or texts[0].startswith(HUB) or os.path.exists(texts[0])  # noqa: PTH110
+
+
+def _named_like_a_file(text: str) -> bool:
+    """Among several texts: what is there as a file or folder, or is one word with a table's ending."""
+    return os.path.exists(text) or (text.endswith(_endings()) and not any(sign.isspace() for sign in text))  # noqa: PTH110
+
+
+def _endings() -> tuple[str, ...]:
     from psitext.text.rows import ENDINGS
 
-    endings = tuple(ending + packed for ending in ENDINGS for packed in ("", ".gz", ".zst"))
-    return len(texts) == 1 and (texts[0].endswith(endings) or text is not None)
+    return tuple(ending + packed for ending in ENDINGS for packed in ("", ".gz", ".zst"))
 
 
 def _tell_cut(cut: list[bool], model: Model) -> None:

@@ -52,6 +52,16 @@ class BertConfig(Config):
             raise ValueError(f"a width of {self.width} cannot be shared over {self.heads} heads")
         return self
 
+    @property
+    def real_width(self) -> int:
+        """Real numbers in a state."""
+        return self.width
+
+    @property
+    def in_words(self) -> str:
+        """What it is, for a reader."""
+        return f"{self.layers} layers of width {self.width}"
+
 
 class Bert(nn.Module):
     """Rows of tokens -> SentenceState with ``vector`` (B, D) and ``tokens`` (R, T, D)."""
@@ -85,7 +95,7 @@ class Bert(nn.Module):
         """Encode every token in the light of its own sequence, and every sequence as one vector."""
         x = self.token(batch.ids) + self.position(batch.positions) + self.segment(batch.segments)  # (R, T, D)
         x = self.dropout(self.norm(x))
-        mask, asked = batch.mask(), self._asked(batch)
+        mask, asked = batch.mask(), asked_of(batch, self.config.pool, len(self.blocks))
         for number, block in enumerate(self.blocks, start=1):
             x = block(x, mask, asked if number == len(self.blocks) else None)
         if asked is not None:
@@ -93,23 +103,31 @@ class Bert(nn.Module):
             x = unread.index_copy(0, asked.at, x).unflatten(0, batch.ids.shape)
         return SentenceState(self._pool(x, batch), x)
 
-    def _asked(self, batch: Batch) -> Asked | None:
-        """Which last states are computed, where that is not all of them."""
-        if batch.read is None or self.config.pool == "mean" or not self.blocks:
-            return None
-        return Asked.of(torch.cat([batch.starts, batch.read]), *batch.ids.shape)
-
     def _pool(self, x: Tensor, batch: Batch) -> Tensor:
-        if self.config.pool == "mean":
-            tokens, real = batch.sequences(x)  # (B, L, D), (B, L)
-            return (tokens * real[..., None]).sum(1) / batch.lengths[:, None]
-        first = x.flatten(0, 1)[batch.starts]  # (B, D)
-        return first if self.pooler is None else torch.tanh(self.pooler(first))
+        vector = vectors_of(x, batch, self.config.pool)
+        return vector if self.pooler is None else torch.tanh(self.pooler(vector))
+
+
+def asked_of(batch: Batch, pool: str, layers: int) -> Asked | None:
+    """Which last states are computed, where that is not all of them."""
+    if batch.read is None or pool == "mean" or not layers:
+        return None
+    return Asked.of(torch.cat([batch.starts, batch.read]), *batch.ids.shape)
+
+
+def vectors_of(tokens: Tensor, batch: Batch, pool: str) -> Tensor:
+    """The mean token or the first one of every sequence; (R, T, D) real or complex -> (B, D)."""
+    if pool == "mean":
+        cut, real = batch.sequences(tokens)  # (B, L, D), (B, L)
+        return (cut * real[..., None]).sum(1) / batch.lengths[:, None]
+    return tokens.flatten(0, 1)[batch.starts]
 
 
 def real_parts(config: BertConfig) -> Parts:
     """The parts of a real block."""
     return Parts(
+        qkv=lambda width: nn.Linear(width, 3 * width),
+        out=lambda width: nn.Linear(width, width),
         linear=nn.Linear,
         norm=partial(nn.LayerNorm, eps=config.norm_eps),
         activation=ACTIVATIONS[config.activation],

@@ -20,6 +20,11 @@ EXTRAS = {
     "zstandard": ("data", ".zst files"),
     "matplotlib": ("report", "figures in reports"),
     "tensorboard": ("track", "TensorBoard logs"),
+    "lambeq": ("qnlp", "DisCoCat"),
+    "qiskit": ("quantum", "circuits"),
+    "qiskit_aer": ("quantum", "circuits with shots and noise"),
+    "pennylane": ("quantum", "circuits in PennyLane"),
+    "mthree": ("mitigation", "correction of misread qubits"),
 }
 CORE = ("torch", "numpy", "tokenizers", "safetensors", "accelerate", "scikit-learn", "scipy", "pydantic")
 

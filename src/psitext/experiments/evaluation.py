@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from torch import nn
 
-from psitext.baselines import bag_of_words, majority
+from psitext.baselines import bag_of_words, discocat, majority
+from psitext.baselines.discocat.settings import DiscocatConfig
 from psitext.errors import UserError
 from psitext.experiments.results import submission
 from psitext.model import Model
 from psitext.score import metrics
 from psitext.text.examples import Example, Task
 from psitext.text.tasks import load_like, load_split, load_task
+from psitext.train.loop import Hook
+from psitext.train.optim import OptimConfig, build_optimizer
 
 Splits = Mapping[str, list[Example]]
 
@@ -75,6 +79,44 @@ def baseline_predictions(task: Task, train: list[Example], examples: list[Exampl
         return {}
     bag = bag_of_words.fit(train, task.labels or None).predict(examples)
     return {"majority": numbers(task, majority.majority(train, examples)), "bag of words": numbers(task, bag)}
+
+
+def graded(name: str, data_dir: Path | None) -> tuple[Task, list[Example], dict[str, list[Example]]]:
+    """A task, its training examples, and every development and test split whose labels are known."""
+    task = load_task(name)
+    names = [split for split in task.splits if not split.startswith("train") and not task.hides(split)]
+    wanted = [split for split in names if split in task.dev_splits or split.startswith("test")]
+    return task, load_split(task, "train", data_dir), {split: load_split(task, split, data_dir) for split in wanted}
+
+
+def discocat_scores(
+    task: Task,
+    train: list[Example],
+    splits: Splits,
+    config: DiscocatConfig,
+    seed: int,
+    hooks: Sequence[Hook] = (),
+    out: Path | None = None,
+) -> dict[str, tuple[dict[str, float], dict[str, float]]]:
+    """Train a DisCoCat with CAdamW; for every split its scores, and how much of the texts it could read.
+
+    ``out`` is a folder to keep the model in.
+    """
+    discocat.require()
+    from psitext.baselines.discocat import fitting, folder
+
+    if task.kind != "classification":
+        raise UserError(f"DisCoCat answers with labels; {task.name} is a {task.kind}")
+    optim = OptimConfig(kind="cadamw", lr=config.lr, weight_decay=config.weight_decay)
+    fitted = fitting.fit(train, task.labels, config, lambda net: build_optimizer(net, nn.Module(), optim), seed, hooks)
+    if out is not None:
+        folder.save(fitted, out)
+    scores = {}
+    for split, examples in splits.items():
+        predicted = numbers(task, fitted.predict(examples))
+        found = metrics.evaluate(task.metrics, predicted, gold(task, examples))
+        scores[split] = ({**found, "collapsed": float(metrics.collapsed(predicted))}, fitted.reach(examples))
+    return scores
 
 
 def gold(task: Task, examples: list[Example]) -> np.ndarray[Any, Any]:

@@ -11,15 +11,25 @@ from pathlib import Path
 import numpy as np
 from torch import Tensor
 
-from psitext.assemble import balanced_weights, build_encoder, build_head, task_score
+from psitext.assemble import (
+    READ_TOKENS,
+    balanced_weights,
+    build_encoder,
+    build_head,
+    encoder_config,
+    task_score,
+    usual_head,
+)
 from psitext.config import recipe_hash
+from psitext.encoders.bert import Bert
 from psitext.errors import UserError
 from psitext.experiments.pretrain import kept_tokenizer, make_tokenizer
 from psitext.experiments.runs import ranks
 from psitext.experiments.runs.folder import RunFolder
-from psitext.experiments.runs.recipes import FinetuneRecipe, LabelledConfig
+from psitext.experiments.runs.recipes import FinetuneRecipe, LabelledConfig, LiftConfig
 from psitext.experiments.runs.training import train
 from psitext.experiments.runs.validation import task_metrics
+from psitext.hf.lift import lift
 from psitext.model import TEXT, Model, Sentences, evaluate_network, load, with_pool
 from psitext.randomness import generator
 from psitext.score import calibration
@@ -55,13 +65,14 @@ def _trained(recipe: FinetuneRecipe, folder: RunFolder, hooks: Sequence[Hook]) -
     data = read_labelled(recipe)
     task = data.task
     start = _start(recipe, data, folder)
-    network = Network(start.encoder, build_head(task, start.encoder, recipe.head, recipe.train.seed))
+    head = recipe.head or usual_head(start.encoder.config, task)
+    network = Network(start.encoder, build_head(task, start.encoder, head, recipe.train.seed))
     text = recipe.text.model_copy(update={"max_len": min(recipe.text.max_len, start.encoder.config.max_len)})
     source = encode_examples(data.train, task, start.tokenizer, text)
     dev = {name: encode_examples(examples, task, start.tokenizer, text) for name, examples in data.dev.items()}
     score = task_score(task, class_weights(recipe, source, task))
     recipe, counters = train(folder, recipe, network, score, source, partial(task_metrics, dev, task), hooks)
-    model = Model(network.eval(), {TEXT: start.tokenizer}, text, recipe.head, task)
+    model = Model(network.eval(), {TEXT: start.tokenizer}, text, head, task)
     facts: dict[str, object] = {
         "name": recipe.name,
         "recipe": recipe_hash(recipe),
@@ -87,7 +98,7 @@ def _trained(recipe: FinetuneRecipe, folder: RunFolder, hooks: Sequence[Hook]) -
 def _start(recipe: FinetuneRecipe, data: Labelled, folder: RunFolder) -> Model:
     """The model that the run starts from, with the sentence vector that its head reads."""
     start = _from_nothing(recipe, data, folder) if recipe.init is None else starting_model(recipe)
-    if data.task.kind in ("tagging", "span"):
+    if data.task.kind in READ_TOKENS and start.encoder.config.family != "qcls":
         start = with_pool(start, "cls")  # their heads read tokens, and a pooler would never get a gradient
     return start
 
@@ -138,11 +149,24 @@ def starting_model(recipe: FinetuneRecipe) -> Model:
         raise UserError("a recipe with init takes its encoder from there; leave out the [encoder] table")
     if recipe.init is None:
         raise UserError("there is no model to start from; name one with --init")
-    model = load(recipe.init, pool=recipe.pool)
+    model = lifted(load(recipe.init, pool=recipe.pool), recipe.lift)
     if not recipe.fresh:
         return model
     encoder = build_encoder(model.encoder.config, recipe.train.seed)
     return replace(model, network=Network(encoder, model.network.head))
+
+
+def lifted(model: Model, wanted: LiftConfig | None) -> Model:
+    """The encoder of a model as a complex one that computes the same function, where that is asked; one that is of
+    the family already stays as it is.
+    """
+    encoder = model.encoder
+    if wanted is None or encoder.config.family == wanted.into:
+        return model
+    if not isinstance(encoder, Bert):
+        raise UserError(f"only a real BERT can be made a {wanted.into}, and this model is a {encoder.config.family}")
+    network = Network(lift(encoder, wanted.into, wanted.how), Sentences()).eval()
+    return Model(network, model.tokenizers, model.text, facts=model.facts)
 
 
 def _from_nothing(recipe: FinetuneRecipe, data: Labelled, folder: RunFolder) -> Model:
@@ -154,7 +178,7 @@ def _from_nothing(recipe: FinetuneRecipe, data: Labelled, folder: RunFolder) -> 
     with ranks.main_first():
         tokenizer = kept_tokenizer(folder, lambda: make_tokenizer(recipe.tokenizer, lambda: texts_of(data.train)))
     changes = {"vocab_size": tokenizer.vocab_size, "pool": recipe.pool or recipe.encoder.pool}
-    config = recipe.encoder.model_copy(update=changes)
+    config = encoder_config({**recipe.encoder.tree(), **changes}, recipe.name)
     return Model(Network(build_encoder(config, recipe.train.seed), Sentences()), {TEXT: tokenizer}, recipe.text)
 
 

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from psitext.baselines import frozen
+from psitext.baselines.discocat.settings import DiscocatConfig
 from psitext.config import RECIPES, Config, build, read_toml, recipe_hash
 from psitext.errors import UserError, near
 from psitext.experiments import evaluation
@@ -31,6 +32,7 @@ from psitext.text.examples import Example, Task
 from psitext.text.tasks import load_split, load_task, read_split
 from psitext.train.loop import Hook
 
+SEEDED = ("finetune", "discocat")  # ways that answer differently under another seed
 Show = Callable[[str], AbstractContextManager[Hook]]
 
 
@@ -38,13 +40,15 @@ class Variant(Config):
     """One row of a table: a way to answer tasks."""
 
     name: str
-    how: Literal["finetune", "frozen", "baselines"] = "finetune"
+    how: Literal["finetune", "frozen", "baselines", "discocat"] = "finetune"
     recipe: str = "finetune"
     init: str | None = None  # a name that --init gives a model for ("minilm"), or a model as elsewhere
     tasks: tuple[str, ...]
     seeds: tuple[int, ...] = (1,)
     limit: int | None = None  # training examples
     set: tuple[str, ...] = ()  # a.b=c laid over the recipe
+    discocat: DiscocatConfig = DiscocatConfig()  # settings of how = "discocat", which follows no recipe
+    splits: tuple[str, ...] = ()  # to score on, but for fine-tuning; without any, the task's dev splits
 
 
 class Queue(Config):
@@ -101,7 +105,7 @@ def jobs(queue: Queue) -> Iterator[Job]:
     """Every run, in the order of the file."""
     for variant in queue.runs:
         for task in variant.tasks:
-            for seed in variant.seeds if variant.how == "finetune" else (0,):
+            for seed in variant.seeds if variant.how in SEEDED else (0,):
                 yield Job(variant, task, seed)
 
 
@@ -140,6 +144,8 @@ def _is_done(job: Job, bench: Bench) -> bool:
 
 def _hash(job: Job, bench: Bench) -> str:
     """The recipe's hash without what differs between machines: where data and models lie."""
+    if job.variant.how == "discocat":
+        return recipe_hash(job.variant.model_copy(update={"tasks": (job.task,), "seeds": (job.seed,)}))
     recipe = recipe_of(job, bench)
     data = recipe.data.model_copy(update={"dir": None})
     return recipe_hash(recipe.model_copy(update={"data": data, "init": job.variant.init}))
@@ -189,17 +195,30 @@ def _baselines(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
         yield _line(job, bench, row["split"], scores, rows, time.monotonic() - began, {}, run=row["baseline"])
 
 
+def _discocat(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
+    """A DisCoCat, trained with CAdamW."""
+    began = time.monotonic()
+    task, train, dev = _splits(job, bench)
+    found = evaluation.discocat_scores(task, train, dev, job.variant.discocat, job.seed, [hook])
+    seconds = time.monotonic() - began
+    for split, (scores, reach) in found.items():
+        rows = {"train": len(train), split: len(dev[split])}
+        yield _line(job, bench, split, scores, rows, seconds, reach)
+
+
 _WAYS: dict[str, Callable[[Job, Bench, Hook], Iterator[ResultLine]]] = {
     "finetune": _finetune,
     "frozen": _frozen,
     "baselines": _baselines,
+    "discocat": _discocat,
 }
 
 
 def _splits(job: Job, bench: Bench) -> tuple[Task, list[Example], dict[str, list[Example]]]:
     task = load_task(job.task)
     train = limited(read_split(task, "train", bench.data_dir).examples, recipe_of(job, bench).data)
-    return task, train, {name: load_split(task, name, bench.data_dir) for name in task.dev_splits}
+    names = job.variant.splits or task.dev_splits
+    return task, train, {name: load_split(task, name, bench.data_dir) for name in names}
 
 
 def _vectors(model: Any, examples: Sequence[Example]) -> np.ndarray[Any, Any]:

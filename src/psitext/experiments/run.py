@@ -68,6 +68,8 @@ def finetune(
     task: str | None = None,
     *,
     init: str | Path | Run | None = None,
+    encoder: str | None = None,
+    head: str | None = None,
     config: str | None = None,
     data: str | Path | None = None,
     dev: str | Path | None = None,
@@ -83,10 +85,13 @@ def finetune(
 ) -> Model:
     """Fine-tune for a task by name, or on a file with a text and a label column; returns the model with the best
     dev score.
+
+    ``encoder`` ("qbert", "cvbert") makes a real BERT complex first; ``head`` ("affine", "measurement", "modulus") is
+    what reads a text's state, by default the one that is usual for the encoder's family.
     """
     recipe = finetune_recipe(
-        task, init=init, config=config, data=data, dev=dev, text=text, pair=pair, label=label, data_dir=data_dir,
-        seed=seed, settings=settings,
+        task, init=init, encoder=encoder, head=head, config=config, data=data, dev=dev, text=text, pair=pair,
+        label=label, data_dir=data_dir, seed=seed, settings=settings,
     )  # fmt: skip
     return finetune_as(recipe, Path(out) if out is not None else default_folder(recipe), hooks, tensorboard)
 
@@ -105,6 +110,8 @@ def finetune_recipe(
     task: str | None,
     *,
     init: str | Path | Run | None = None,
+    encoder: str | None = None,
+    head: str | None = None,
     config: str | None = None,
     data: str | Path | None = None,
     dev: str | Path | None = None,
@@ -129,6 +136,10 @@ def finetune_recipe(
         given["task"] = task
     if init is not None:
         given["init"] = str(init.folder if isinstance(init, Run) else init)
+    if encoder is not None:
+        given["lift"] = {"into": encoder}
+    if head is not None:
+        given["head"] = {"kind": head}
     if seed is not None:
         given["train"] = {"seed": seed}
     recipe = resolve_recipe("finetune", config or "finetune", settings, given)

@@ -28,12 +28,14 @@ class TokenVectors:
     """The tokens of one sentence, special tokens left out.
 
     ``offsets`` (N, 2) characters [start, end) of every token in the sentence; ``static`` (N, D) embeddings;
-    ``contextual`` (N, E) states, real or complex.
+    ``contextual`` (N, E) states, real or complex; ``unknown`` (N,) True where the token is [UNK], None where there
+    is no such token.
     """
 
     offsets: npt.NDArray[Any]
     static: npt.NDArray[Any]
     contextual: npt.NDArray[Any]
+    unknown: npt.NDArray[np.bool_] | None = None
 
 
 class Pair(NamedTuple):
@@ -47,12 +49,16 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordSimilarity:
-    """A word's cosine similarities between S sentences, both (S, S), in the order of ``sentences``."""
+    """A word's cosine similarities between S sentences, both (S, S), in the order of ``sentences``.
+
+    ``unknown``: in some sentence the vocabulary lacks the word or a part of it, so what is compared is [UNK].
+    """
 
     word: str
     sentences: tuple[str, ...]
     static: Floats
     contextual: Floats
+    unknown: bool = False
 
     def table(self) -> list[Pair]:
         """One row for every two sentences."""
@@ -86,12 +92,13 @@ def word_similarity(
     if len(sentences) < 2:
         raise UserError(f"comparing {word!r} between sentences takes two of them at least, not {len(sentences)}")
     places = [_place(word, sentence) for sentence in sentences]
-    static, contextual = [], []
+    static, contextual, unknown = [], [], False
     for sentence, place, tokens in zip(sentences, places, encode(sentences), strict=True):
         at = _tokens_at(place, tokens, word, sentence)
         static.append(tokens.static[at].mean(0))
         contextual.append(tokens.contextual[at].mean(0))
-    return WordSimilarity(word, tuple(sentences), cosines(np.stack(static)), cosines(np.stack(contextual)))
+        unknown |= tokens.unknown is not None and bool(tokens.unknown[at].any())
+    return WordSimilarity(word, tuple(sentences), cosines(np.stack(static)), cosines(np.stack(contextual)), unknown)
 
 
 def cosines(vectors: npt.NDArray[Any]) -> Floats:

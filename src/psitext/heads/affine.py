@@ -15,7 +15,7 @@ from psitext.config import Config
 from psitext.errors import UserError
 from psitext.nn.dropout import Dropout
 from psitext.nn.numerics import float32_scores
-from psitext.state import SentenceState, State
+from psitext.state import SentenceState, State, side_by_side
 from psitext.text.batches import Batch
 
 Prediction = dict[str, Tensor]
@@ -56,8 +56,8 @@ class TokenHead(nn.Module):
         _start(self.output)
 
     def forward(self, state: State, batch: Batch) -> Prediction:
-        """Read the state of every token."""
-        return {"token_logits": self.output(self.dropout(tokens_of(state)))}
+        """Read the state of every token; complex ones as real and imaginary parts side by side."""
+        return {"token_logits": self.output(self.dropout(side_by_side(tokens_of(state))))}
 
 
 class SpanHead(nn.Module):
@@ -75,13 +75,13 @@ class SpanHead(nn.Module):
 
     def forward(self, state: State, batch: Batch) -> Prediction:
         """Score every token of the passage as first and as last."""
-        scores, real = batch.sequences(self.output(self.dropout(tokens_of(state))))  # (B, L, 2), (B, L)
+        scores, real = batch.sequences(self.output(self.dropout(side_by_side(tokens_of(state)))))  # (B, L, 2), (B, L)
         passage, _ = batch.sequences(batch.segments)  # (B, L)
         return {"span_logits": float32_scores(scores).masked_fill(~(real & (passage == 1))[..., None], float("-inf"))}
 
 
 def tokens_of(state: State) -> Tensor:
-    """The (R, T, D) token states; a family without them cannot tag or find spans."""
+    """The (R, T, D) token states, real or complex; a family without them cannot tag or find spans."""
     if not isinstance(state, SentenceState) or state.tokens is None:
         raise UserError(f"a {type(state).__name__} has no token states, which tagging, spans and masked words need")
     return state.tokens

@@ -7,6 +7,8 @@ vocabulary.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from torch import Tensor, nn
 
 from psitext.config import Config
@@ -21,6 +23,7 @@ class PretrainingConfig(Config):
 
     tied: bool = True  # the decoder is the token embedding; the chapter and QBERT's Table 1 count one of its own
     next_sentence: bool = True
+    logits: Literal["real", "modulus"] = "real"  # of complex encoders: Re <word|state>, or the paper's |word . state|
 
 
 class MaskedWords(nn.Module):

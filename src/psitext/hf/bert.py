@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from psitext.encoders.bert import Bert, BertConfig
 from psitext.errors import UserError
-from psitext.files import folder_atomic, os_error, write_atomic
+from psitext.files import folder_atomic, os_error, usual_mode, write_atomic
 from psitext.heads.affine import SequenceHead
 from psitext.heads.pretraining import PretrainingConfig, PretrainingHead
 from psitext.hf import names
@@ -108,7 +108,8 @@ def write_bert(
     with folder_atomic(folder) as part:
         write_atomic(part / SETTINGS, json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
         try:
-            save_file(tensors, part / "model.safetensors", metadata={"format": "pt"})
+            with usual_mode(part / "model.safetensors"):
+                save_file(tensors, part / "model.safetensors", metadata={"format": "pt"})
         except SafetensorError as error:
             raise os_error(error, folder) from None
         write_tokenizer(part, tokenizer, config.max_len)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from torch import Tensor
 
 from psitext.errors import UserError
 from psitext.score import calibration
@@ -91,9 +92,13 @@ def with_tokens(predicted: object, state: State, batch: Batch) -> list[npt.NDArr
     """(1 + L, D) the sentence vector of every sequence, then the states of its tokens; for ``train.predict``."""
     if not isinstance(state, SentenceState) or state.tokens is None:
         raise UserError(f"a {type(state).__name__} has no token states to keep")
-    rows, _ = batch.sequences(state.tokens.float())
-    vectors = state.vector.float().cpu().numpy()
+    rows, _ = batch.sequences(state.tokens)
     return [
         np.concatenate([vector[None], row[:length]])
-        for vector, row, length in zip(vectors, rows.cpu().numpy(), batch.lengths.tolist(), strict=True)
+        for vector, row, length in zip(_array(state.vector), _array(rows), batch.lengths.tolist(), strict=True)
     ]
+
+
+def _array(values: Tensor) -> npt.NDArray[Any]:
+    """On the CPU, float32 or complex64."""
+    return np.asarray((values if values.is_complex() else values.float()).cpu().numpy())

@@ -85,8 +85,8 @@ def card(model: Model) -> str:
     lines = [
         f"# {model.facts.get('name', config.family)}",
         "",
-        f"A {config.family} encoder, {config.layers} layers of width {config.width}, "
-        f"vocabulary {config.vocab_size}, made with psitext {__version__}.",
+        f"A {config.family} encoder, {config.in_words}, vocabulary {config.vocab_size}, "
+        f"made with psitext {__version__}.",
         "",
     ]
     if model.task:

@@ -8,11 +8,17 @@ from typing import Any
 
 from torch import nn
 
-from psitext.assemble import build_encoder, build_head, build_pretraining_head, encoder_config
+from psitext.assemble import (
+    Encoder,
+    HeadConfig,
+    build_encoder,
+    build_head,
+    build_pretraining_head,
+    encoder_config,
+    head_config,
+)
 from psitext.config import build
-from psitext.encoders.bert import Bert
 from psitext.errors import UserError
-from psitext.heads.affine import AffineConfig
 from psitext.heads.pretraining import PretrainingConfig
 from psitext.model import folder
 from psitext.model.model import TEXT, Model, Sentences
@@ -66,24 +72,21 @@ def with_pool(model: Model, pool: str) -> Model:
     old = model.encoder
     config = build(type(old.config), {**old.config.tree(), "pool": pool}, "the sentence vector")
     encoder = build_encoder(config)
-    tensors = checkpoint.tensors_of(encoder) | {
-        name: value
-        for name, value in checkpoint.tensors_of(old).items()
-        if encoder.pooler is not None or "pooler" not in name
-    }
-    checkpoint.load_tensors(encoder, tensors, "the encoder")
+    new = checkpoint.tensors_of(encoder)  # with another pool there may be one part, BERT's pooler, more or less
+    kept = {name: value for name, value in checkpoint.tensors_of(old).items() if name in new}
+    checkpoint.load_tensors(encoder, new | kept, "the encoder")
     return Model(Network(encoder, Sentences()).eval(), model.tokenizers, model.text, facts=model.facts)
 
 
 def _head(
-    tree: Mapping[str, Any], task: Task | None, encoder: Bert, origin: str
-) -> tuple[AffineConfig | PretrainingConfig | None, nn.Module]:
+    tree: Mapping[str, Any], task: Task | None, encoder: Encoder, origin: str
+) -> tuple[HeadConfig | PretrainingConfig | None, nn.Module]:
     if tree["for"] == "none":
         return None, Sentences()
     if tree["for"] == "pretraining":
         words = build(PretrainingConfig, tree["settings"], origin)
         return words, build_pretraining_head(encoder, words)
     if tree["for"] == "task" and task is not None:
-        affine = build(AffineConfig, tree["settings"], origin)
-        return affine, build_head(task, encoder, affine)
+        settings = head_config(tree["settings"], origin)
+        return settings, build_head(task, encoder, settings)
     raise UserError(f"{origin} has a head for {tree['for']!r}, which this psitext does not know")

@@ -12,14 +12,15 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from psitext.assemble import Encoder, HeadConfig
 from psitext.encoders.bert import Bert
 from psitext.errors import UserError
 from psitext.explain.similarity import TokenVectors
-from psitext.heads.affine import AffineConfig
 from psitext.heads.pretraining import PretrainingConfig
 from psitext.model import answers, folder
 from psitext.model.answers import Answer
 from psitext.model.scores import evaluate_network
+from psitext.nn.complex.layout import to_complex
 from psitext.nn.numerics import Precision
 from psitext.score import calibration
 from psitext.state import SentenceState
@@ -48,13 +49,13 @@ class Model:
     network: Network
     tokenizers: Mapping[str, Tokenizer]
     text: TextConfig
-    head: AffineConfig | PretrainingConfig | None = None
+    head: HeadConfig | PretrainingConfig | None = None
     task: Task | None = None
     temperature: float = 1.0  # divides the logits before they become probabilities
     facts: Mapping[str, Any] = field(default_factory=dict)  # recipe, scores, versions: what the card tells
 
     @property
-    def encoder(self) -> Bert:
+    def encoder(self) -> Encoder:
         """The encoder."""
         return self.network.encoder  # type: ignore[return-value]
 
@@ -72,8 +73,8 @@ class Model:
         precision: Precision = "fp32",
         batch_tokens: int = 8_192,
     ) -> SentenceState:
-        """Texts (or pairs of texts) to states: ``vector`` (B, D) float32 on the CPU, and with ``tokens`` every
-        token's state.
+        """Texts (or pairs of texts) to states: ``vector`` (B, D) float32 or complex64 on the CPU, and with ``tokens``
+        every token's state.
 
         A text that is longer than the model reads is cut; ``longer`` tells which. Errors: no texts, one string in
         place of a list, something that is not a string.
@@ -100,11 +101,11 @@ class Model:
         pieces = self.tokenizer.encode_offsets(sentences)
         state = self.encode(sentences, tokens=True)
         assert state.tokens is not None
-        table = self.encoder.token.weight.detach().float().cpu().numpy()
         found = []
         for (ids, offsets), tokens in zip(pieces, state.tokens.numpy(), strict=True):
             kept = min(len(ids), self.text.max_len - 2)
-            found.append(TokenVectors(offsets[:kept], table[ids[:kept]], tokens[1 : kept + 1]))
+            ids, unknown = ids[:kept], ids[:kept] == self.tokenizer.unk
+            found.append(TokenVectors(offsets[:kept], self._static(ids), tokens[1 : kept + 1], unknown))
         return found
 
     def source(self, examples: Sequence[Example], *, labelled: bool) -> SupervisedSource:
@@ -154,6 +155,20 @@ class Model:
         """Write the model's folder in one step; an older one there is replaced."""
         folder.write(self, Path(path))
         return Path(path)
+
+    def to_circuit(self, text: str | None = None, bond: int | None = None) -> Any:
+        """The measurement head as a qiskit circuit, behind the state of a text where one is given: prepared exactly, or
+        as a matrix-product state of ``bond``. Errors: another head; qiskit missing.
+        """
+        from psitext.quantum import to_circuit
+
+        return to_circuit(self, text, bond)
+
+    def _static(self, ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """(N, D) embeddings of tokens, float32 or complex64."""
+        with torch.inference_mode():
+            found = self.encoder.token(torch.from_numpy(ids).to(next(self.network.parameters()).device)).cpu()
+        return np.asarray((found if isinstance(self.encoder, Bert) else to_complex(found)).numpy())
 
     def _plain(self, texts: Sequence[str], pairs: Sequence[str] | None) -> SupervisedSource:
         return encode_examples(answers.examples_of(texts, pairs), PLAIN, self.tokenizer, self.text, labelled=False)

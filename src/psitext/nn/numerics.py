@@ -16,7 +16,15 @@ Precision = Literal["fp32", "bf16"]
 
 LAYER_NORM_EPS = 1e-12  # BERT's own value; its published checkpoints were trained with it
 ADAM_EPS = 1e-8  # the default of Kingma and Ba; BERT's 1e-6 is a recipe's choice
+MIN_SPECTRUM = 2.0**-10  # a bound of eigenvalues that are all 0: too large does no harm, and it can be divided by
+LOST_NORM = 100.0  # in epsilons a term: a unitary keeps norms, of which rounding loses about one epsilon a term
+UNITARY_GAP = 1e-3  # of |U^H U - I|: float32 leaves 1e-4 at 1,024 columns; beyond this it is no rounded unitary
+UNITARY_ROUNDING = 2.0**-42  # and what is left of it after sums of 1,024 rounded products in double, with room
 MIN_NORM = 2.0**-23  # float32 epsilon: a smaller floor keeps gradients of unit() finite but useless (up to 1e19)
+MIN_MODULUS = 2.0**-64  # the gradient of |z| is z / |z| down to here: 0 at 0, and no overflow on the way
+
+# Of an outcome whose logarithm is taken: far below what shots could tell from 0, and 1 / |amplitude| stays below 2^20.
+MIN_PROBABILITY = 2.0**-40
 
 
 def autocast(device: torch.device, precision: Precision) -> AbstractContextManager[object]:
@@ -60,3 +68,21 @@ def unit(vector: Tensor) -> Tensor:
 def float32_scores(scores: Tensor) -> Tensor:
     """Scores as float32 (float64 stays), whatever the precision of the products that made them."""
     return scores if scores.dtype == torch.float64 else scores.float()
+
+
+def product_dtype(x: Tensor) -> torch.dtype:
+    """The dtype in which torch would multiply ``x`` with a matrix here: autocast's where it is on (float64 stays)."""
+    if x.dtype != torch.float64 and torch.is_autocast_enabled(x.device.type):
+        return torch.get_autocast_dtype(x.device.type)
+    return x.dtype
+
+
+def as_complex(vector: Tensor) -> Tensor:
+    """Complex values of at least float32 parts: complex128 of double, complex64 of anything else; (...) -> (...).
+
+    A real vector gets zero imaginary parts.
+    """
+    if vector.is_complex():
+        return vector if vector.dtype == torch.complex128 else vector.to(torch.complex64)
+    real = float32_scores(vector)
+    return torch.complex(real, torch.zeros_like(real))

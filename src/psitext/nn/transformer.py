@@ -26,16 +26,18 @@ from psitext.nn.numerics import float32_scores
 Score = Callable[[Tensor, Tensor, Tensor, Tensor | None, float], Tensor]
 
 
-def dot_product(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
-    """softmax(q k^T / sqrt(E)) v, real; softmax in float32.
+def dot_product(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float, scale: float | None = None
+) -> Tensor:
+    """softmax(q k^T / sqrt(E)) v, real, or with ``scale`` in the place of 1 / sqrt(E); softmax in float32.
 
     torch's fused CPU kernel knows no dropout and falls back to a path that draws and checks more than is needed, so
     there the formula is written out. Every query may attend to something (see ``Batch.mask``), so no row of the
     softmax is empty.
     """
     if dropout == 0 or q.device.type != "cpu":
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
-    scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)  # (..., R, H, Q, T)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout, scale=scale)
+    scores = (q * (q.shape[-1] ** -0.5 if scale is None else scale)) @ k.transpose(-1, -2)  # (..., R, H, Q, T)
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf"))
     return drop(float32_scores(scores).softmax(-1).to(v.dtype), dropout) @ v
@@ -77,6 +79,8 @@ class Asked:
 class Parts:
     """What a block is built from."""
 
+    qkv: Callable[[int], nn.Module]  # width D -> a module (..., D) -> (..., 3 D): queries, keys, values
+    out: Callable[[int], nn.Module]  # width D -> a module (..., D) -> (..., D)
     linear: Callable[[int, int], nn.Module]
     norm: Callable[[int], nn.Module]
     activation: Callable[[Tensor], Tensor]
@@ -94,8 +98,8 @@ class Attention(nn.Module):
         self.heads = heads
         self.dropout = dropout
         self.score = parts.score
-        self.qkv = parts.linear(width, 3 * width)
-        self.out = parts.linear(width, width)
+        self.qkv = parts.qkv(width)
+        self.out = parts.out(width)
 
     def forward(self, x: Tensor, mask: Tensor | None, asked: Asked | None = None) -> Tensor:
         """Attend where ``mask`` is True."""
@@ -126,10 +130,18 @@ class Block(nn.Module):
         self.activation = parts.activation
         self.dropout = parts.dropout(dropout)
 
-    def forward(self, x: Tensor, mask: Tensor | None, asked: Asked | None = None) -> Tensor:
-        """One layer of the stack; with ``asked`` its (..., P, D) states alone."""
+    def forward(
+        self, x: Tensor, mask: Tensor | None, asked: Asked | None = None, first: Tensor | None = None
+    ) -> Tensor:
+        """One layer of the stack; with ``asked`` its (..., P, D) states alone.
+
+        ``first`` (R, T) bool is True on the first token of each sentence, for norms that treat it apart: they are
+        called ``norm(x, first)``, and ``norm(x)`` without it.
+        """
         attended = self.attention(x, mask, asked)
         if asked is not None:
             x = x.flatten(-3, -2).index_select(-2, asked.at)
-        x = self.attention_norm(x + self.dropout(attended))
-        return self.feed_norm(x + self.dropout(self.down(self.activation(self.up(x)))))  # type: ignore[no-any-return]
+            first = None if first is None else first.flatten()[asked.at]
+        apart = () if first is None else (first,)
+        x = self.attention_norm(x + self.dropout(attended), *apart)
+        return self.feed_norm(x + self.dropout(self.down(self.activation(self.up(x)))), *apart)  # type: ignore[no-any-return]

@@ -33,7 +33,8 @@ def lines(path: Path, limit: int = MAX_FIELD) -> Iterator[tuple[int, str]]:
                 break
             number += 1
             if len(raw) > most:
-                raise UserError(f"{path} line {number} is over {most:,} bytes long; is a line break missing?")
+                room = f"where a field may hold {limit:,} characters"
+                raise UserError(f"{path} line {number} is over {most:,} bytes long, {room}; is a line break missing?")
             try:
                 text = raw.decode()
             except UnicodeDecodeError as error:
@@ -55,8 +56,7 @@ def lines(path: Path, limit: int = MAX_FIELD) -> Iterator[tuple[int, str]]:
 def opened(path: Path) -> IO[bytes]:
     """The decompressed bytes of a file, buffered."""
     try:
-        if path.is_dir():
-            raise UserError(f"{path} is a folder; name the files in it")
+        regular(path)
         if not path.exists():
             beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
             raise UserError(f"there is no file {path}{near(path.name, beside)}")
@@ -67,6 +67,14 @@ def opened(path: Path) -> IO[bytes]:
         return path.open("rb")
     except OSError as error:
         raise _unreadable(path, "at its start", error) from None
+
+
+def regular(path: Path) -> None:
+    """Refuse what is there and is no file: a folder, and a pipe, which could not be read a second time."""
+    if path.is_dir():
+        raise UserError(f"{path} is a folder; name the files in it")
+    if path.exists() and not path.is_file():
+        raise UserError(f"{path} is a pipe or a device, which cannot be read twice; save its text in a file first")
 
 
 def _unreadable(path: Path, where: str, error: Exception) -> UserError:

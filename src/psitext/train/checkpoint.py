@@ -2,9 +2,13 @@
 
 A folder ``step-00000120`` holds ``model.safetensors`` (parameters and buffers by name, shared ones once),
 ``optimizer.safetensors`` (moments by parameter name), ``counters.json`` and ``checksums.json``; ``best-00000100``
-holds the best weights so far, named by their step, so that each checkpoint finds those it knows of. Sharded tensors
-are gathered before they are written and cut again when they are read, so a run may go on with another number of
-ranks (then equal to float tolerance, not bit for bit).
+holds the best weights so far and their checksum, named by their step, so that each checkpoint finds those it knows
+of. Sharded tensors are gathered before they are written and cut again when they are read, so a run may go on with
+another number of ranks (then equal to float tolerance, not bit for bit).
+
+Damage never changes a run. Best weights are made again from the checkpoint of the same step, where that is kept.
+Else the run goes on from an earlier checkpoint that does not need what is lost, and comes to the same weights again,
+bit for bit; where there is none it is refused.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from psitext.errors import UserError
-from psitext.files import folder_atomic, os_error, sha256, write_atomic
+from psitext.files import folder_atomic, os_error, sha256, usual_mode, write_atomic
 
 MODEL, OPTIMIZER, COUNTERS, CHECKSUMS = (
     "model.safetensors",
@@ -77,14 +81,13 @@ def save(folder: Path, network: nn.Module, optimizer: Optimizer, counters: Count
     """Write ``folder/step-NNNNNNNN``; every rank takes part in gathering, the one with ``writer`` writes."""
     _reshard(network)
     model, state = tensors_of(network), _moments(network, optimizer)
-    path = folder / f"step-{counters.step:08d}"
+    path = folder / _step(counters.step)
     if writer and not whole(path):
         with folder_atomic(path) as part:
             write_tensors(model, part / MODEL)
             write_tensors(state, part / OPTIMIZER)
             write_atomic(part / COUNTERS, json.dumps(asdict(counters)))
-            sums = {name: sha256(part / name) for name in (MODEL, OPTIMIZER, COUNTERS)}
-            write_atomic(part / CHECKSUMS, json.dumps(sums))
+            _seal(part, MODEL, OPTIMIZER, COUNTERS)
     return path
 
 
@@ -96,19 +99,42 @@ def restore(path: Path, network: nn.Module, optimizer: Optimizer) -> Counters:
 
 
 def latest(folder: Path) -> Path | None:
-    """The newest checkpoint whose checksums hold; a damaged one is passed over."""
+    """The newest checkpoint that is whole, as are the best weights that it names; damaged ones are passed over.
+
+    Errors: every whole checkpoint names best weights that are lost or damaged; without them the run would end with
+    others.
+    """
+    lost = None
     for path in sorted(folder.glob("step-*"), reverse=True):
         if whole(path):
-            return path
+            step = _best_step(path)
+            if step is None or whole(folder / _best(step)):
+                return path
+            lost = folder / _best(step)
+    if lost is not None:
+        raise UserError(
+            f"{lost} is missing or damaged, and every checkpoint that is left needs it; put a copy of it back, or "
+            f"delete {folder} to train from the start"
+        )
     return None
+
+
+def mend(folder: Path) -> None:
+    """Make best weights that are lost or damaged again from the checkpoint of their step, which holds the same."""
+    for step in {step for step in map(_best_step, folder.glob("step-*")) if step is not None}:
+        same = folder / _step(step)
+        if not whole(folder / _best(step)) and whole(same):
+            with folder_atomic(folder / _best(step)) as part:
+                shutil.copyfile(same / MODEL, part / MODEL)
+                _seal(part, MODEL)
 
 
 def whole(path: Path) -> bool:
     """True when every file of the folder is as it was written."""
     try:
-        sums = json.loads((path / CHECKSUMS).read_text())
-        return all(sha256(path / name) == digest for name, digest in sums.items())
-    except (OSError, ValueError):
+        sums: dict[str, str] = dict(json.loads((path / CHECKSUMS).read_text(encoding="utf-8")))
+        return MODEL in sums and all(sha256(path / name) == digest for name, digest in sums.items())
+    except (OSError, ValueError, TypeError):
         return False
 
 
@@ -131,11 +157,14 @@ def save_best(folder: Path, network: nn.Module, step: int, *, writer: bool = Tru
     if writer:
         with folder_atomic(folder / _best(step)) as part:
             write_tensors(tensors, part / MODEL)
+            _seal(part, MODEL)
 
 
 def load_best(folder: Path, network: nn.Module, step: int) -> None:
     """Put the best weights, which are those of ``step``, into the network."""
     path = folder / _best(step)
+    if not whole(path):
+        raise UserError(f"{path} is missing or damaged; when the run goes on, it does so from before that")
     load_tensors(network, read_tensors(path / MODEL), str(path))
 
 
@@ -152,9 +181,19 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 def write_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
     """Write one safetensors file (inside a folder that becomes visible as a whole); a full disk is an OSError."""
     try:
-        save_file({name: value.contiguous() for name, value in tensors.items()}, path)
+        with usual_mode(path):
+            save_file({name: value.contiguous() for name, value in tensors.items()}, path)
     except SafetensorError as error:  # how the library reports a full disk
         raise os_error(error, path) from None
+
+
+def _seal(folder: Path, *names: str) -> None:
+    """Note the checksums of a folder's files beside them."""
+    write_atomic(folder / CHECKSUMS, json.dumps({name: sha256(folder / name) for name in names}))
+
+
+def _step(step: int) -> str:
+    return f"step-{step:08d}"
 
 
 def _best(step: int) -> str:
@@ -165,9 +204,9 @@ def _best_step(path: Path) -> int | None:
     """The step of the best weights that a checkpoint knows of."""
     try:
         found = json.loads((path / COUNTERS).read_text())
-    except (OSError, ValueError):
+        return int(found["best_step"]) if found["best"] is not None else None
+    except (OSError, ValueError, TypeError, KeyError):  # damaged
         return None
-    return int(found["best_step"]) if found["best"] is not None else None
 
 
 def _moments(network: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]:
@@ -184,8 +223,8 @@ def _load_moments(network: nn.Module, optimizer: Optimizer, tensors: Mapping[str
     for full_name, value in tensors.items():
         key, _, name = full_name.partition("/")
         parameter = parameters[name]
-        # The step counter is a scalar kept on its own; moments have the parameter's shape and sharding.
-        restored = _like(value, parameter) if value.shape == parameter.shape else value
+        # The step counter is a scalar beside the parameter; moments have the parameter's shape and sharding.
+        restored = _like(value, parameter) if value.shape == parameter.shape else value.to(parameter.device)
         optimizer.state[parameter][key] = restored.clone()
 
 

@@ -31,10 +31,12 @@ def test_known_patterns_in_order_of_name(books: Path) -> None:
     assert names == ["a.txt", "b.txt", "c.txt"]
     assert corpus.paths(part("x"), str(books / "?.txt")) == [books / f"{name}.txt" for name in "abc"]
     assert corpus.paths(part("a.txt", dir=str(books)), "a.txt") == [books / "a.txt"]
-    for name in ("*.md", str(books / "d.txt"), str(books)):
+    for name in ("*.md", str(books / "d.txt")):
         where = f"'*.md' in {books}" if name == "*.md" else name
         with pytest.raises(UserError, match=re.escape(f"there is no text file {where}")):
             corpus.paths(part(name, dir=str(books)), name)
+    with pytest.raises(UserError, match=re.escape(f"{books} is a folder; name the files in it")):
+        corpus.paths(part(str(books)), str(books))
 
 
 def test_law_parts_come_one_after_another(books: Path) -> None:

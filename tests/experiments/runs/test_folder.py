@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 import toys
 from psitext.errors import UserError
+from psitext.experiments.runs import folder as runs
 from psitext.experiments.runs.folder import RunFolder, Stopped
 from psitext.files import write_atomic
 
@@ -53,6 +55,10 @@ def test_law_a_mistake_before_the_first_step_undoes_the_claim(tmp_path: Path) ->
             fail(folder)
     assert not absent.path.exists()
     assert list(empty.path.iterdir()) == []
+    deep = RunFolder(tmp_path / "empty" / "runs" / "deep")
+    with pytest.raises(UserError, match="no such column"):
+        fail(deep)
+    assert list(empty.path.iterdir()) == [], "folders above it stayed"
     for after in ("metrics.jsonl", "checkpoints/step-1/model.safetensors"):
         begun = RunFolder(tmp_path / after.split("/")[0])
         with pytest.raises(UserError, match="no such column"):
@@ -89,7 +95,49 @@ def test_known_foreign_files_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(UserError, match="holds files that are no run's"), RunFolder(tmp_path).claimed(RECIPE):
         pass
-    assert (tmp_path / "thesis.txt").read_text() == "years of work"
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("thesis.txt", "years of work")]
+
+
+def test_law_one_process_at_a_time(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    for _ in range(2):
+        with folder.claimed(RECIPE):
+            before = sorted(folder.path.iterdir())
+            assert [file.name for file in before] == [".lock", "recipe.json"]
+            refused = pytest.raises(UserError, match=rf"another process \(\d+\) is at work in {folder.path}; wait")
+            with refused, RunFolder(folder.path).claimed(RECIPE):
+                raise AssertionError("two are in")
+            assert sorted(folder.path.iterdir()) == before
+        assert [file.name for file in folder.path.iterdir()] == ["recipe.json"]
+    (folder.path / "model").mkdir()
+    folder.finish({})
+    folder.path.chmod(0o500)  # a finished run is only read
+    with folder.claimed(RECIPE), folder.claimed(RECIPE):
+        assert not (folder.path / ".lock").exists()
+    folder.path.chmod(0o700)
+
+
+def test_law_what_kills_left_goes_when_the_run_goes_on(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    for name in (".lock", ".recipe.json.77.part"):  # killed before there was a run
+        (tmp_path / name).write_text("7")
+    with folder.claimed(RECIPE):
+        for name in (".result.json.77.part", ".metrics.jsonl.8.part"):
+            (tmp_path / name).write_text("half")
+        for name in (".model.77.part", ".model.77.old"):
+            shutil.copytree(toys.trained("words") / "model", tmp_path / name)
+    with folder.claimed(RECIPE):
+        assert sorted(file.name for file in tmp_path.iterdir()) == [".lock", "recipe.json"]
+
+
+def test_law_a_recipe_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, content: str) -> None:
+        raise UserError(f"cannot write {path}: the disk is full; nothing was changed")
+
+    monkeypatch.setattr(runs, "write_atomic", full)
+    with pytest.raises(UserError, match="the disk is full"), RunFolder(tmp_path / "new" / "run").claimed(RECIPE):
+        pass
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_law_events_beyond_the_checkpoint_are_dropped(tmp_path: Path) -> None:
@@ -97,13 +145,20 @@ def test_law_events_beyond_the_checkpoint_are_dropped(tmp_path: Path) -> None:
     for step in (1, 2, 3):
         folder.log({"kind": "train", "step": step, "loss": 0.1 + 0.2})
     with (tmp_path / "metrics.jsonl").open("a") as file:
+        file.write('[]\n7\n{"step": 9}\n{"kind": "dev", "step": "x"}\n')
         file.write('{"kind": "tra')  # what a crash leaves
+    with (tmp_path / "metrics.jsonl").open("ab") as raw:
+        raw.write(b'in", "step": 2, "name": "\xff\xfe"}\n\x00\xf0\n')
     assert [event["step"] for event in folder.events()] == [1, 2, 3]
     assert folder.rewind() == 0
     assert folder.events() == []
     run = RunFolder(toys.trained("words"))
     before = (run.path / "metrics.jsonl").read_bytes()
     assert run.rewind() == 100
+    shutil.copytree(run.path, tmp_path / "harmed")
+    shutil.rmtree(tmp_path / "harmed" / "checkpoints" / "best-00000100")
+    assert RunFolder(tmp_path / "harmed").rewind() == 100
+    assert (tmp_path / "harmed" / "checkpoints" / "best-00000100").is_dir()
     assert (run.path / "metrics.jsonl").read_bytes() == before
 
 
@@ -112,4 +167,6 @@ def test_known_results(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="holds no finished run"):
         folder.result()
     folder.finish({"scores": {"dev": {"accuracy": 0.5}}})
+    assert not folder.finished, "without a model"
+    folder.model.mkdir()
     assert folder.finished and folder.result()["scores"]["dev"]["accuracy"] == 0.5

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from psitext.assemble import build_encoder, build_head, task_score
+from psitext.assemble import build_encoder, build_head, task_score, usual_head
 from psitext.encoders.bert import Bert, BertConfig
+from psitext.errors import UserError
 from psitext.experiments.bench.pretraining import BUILDS, BUILT, builds
 from psitext.experiments.bench.racing import Course, our_step, race, their_step
 from psitext.experiments.bench.timing import Measured, compare
@@ -29,7 +30,7 @@ from psitext.text.supervised import SupervisedSource, encode_examples
 from psitext.text.tasks import load_task, read_split
 from psitext.text.tokenizer import Tokenizer
 from psitext.train.network import Network
-from psitext.train.optim import adamw
+from psitext.train.optim import build_optimizer
 
 EXAMPLES = 20_000
 
@@ -57,6 +58,8 @@ def read_task(data_dir: Path | None, init: str | None, examples: int = EXAMPLES)
     else:
         model = load(init, pool="pooled")
         tokenizer, encoder = model.tokenizer, model.encoder
+    if not isinstance(encoder, Bert):
+        raise UserError(f"{init} is no BERT, which is what transformers is raced with")
     text = recipe.text.model_copy(update={"max_len": min(recipe.text.max_len, encoder.config.max_len)})
     return Classified(task.name, task, recipe, encode_examples(found, task, tokenizer, text), encoder)
 
@@ -66,7 +69,7 @@ def training_speed(data: Classified, course: Course, precision: Precision = "fp3
     head, opponent = _both(data)
     optim = data.recipe.train.optim
     encoder = copy.deepcopy(data.encoder)
-    optimizer = adamw(encoder, head, optim)
+    optimizer = build_optimizer(encoder, head, optim)
     ours = our_step(Network(encoder, head), optimizer, task_score(data.task), data.source, optim, precision)
     found = race(course, data.source.lengths(), ours, their_step(opponent, optim), optim)
     grouped = ", theirs grouped by length too" if course.their_pool > 1 else ""
@@ -102,7 +105,8 @@ def rows(source: SupervisedSource) -> list[dict[str, Any]]:
 
 def _both(data: Classified) -> tuple[SequenceHead, Opponent]:
     """Our head, and their model of the same weights."""
-    head = build_head(data.task, data.encoder, data.recipe.head)
+    settings = data.recipe.head or usual_head(data.encoder.config, data.task)
+    head = build_head(data.task, data.encoder, settings)
     assert isinstance(head, SequenceHead)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "bert"
@@ -115,6 +119,7 @@ def _mini(tokenizer: Tokenizer) -> BertConfig:
     recipe = resolve_recipe("pretrain", "bert-mini")
     assert isinstance(recipe, PretrainRecipe)
     usual = BertConfig()
+    assert isinstance(recipe.encoder, BertConfig)
     return recipe.encoder.model_copy(
         update={
             "vocab_size": tokenizer.vocab_size,

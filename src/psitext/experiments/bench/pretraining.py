@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from psitext.assemble import build_encoder, build_pretraining_head
+from psitext.encoders.bert import Bert
 from psitext.experiments.bench.racing import Course, our_step, race, their_step
 from psitext.experiments.bench.timing import Measured, Steps, compare
 from psitext.experiments.pretrain import make_tokenizer
 from psitext.experiments.runs import corpus
 from psitext.experiments.runs.recipes import CorpusConfig, PretrainRecipe, TokenizerConfig, resolve_recipe
+from psitext.heads.pretraining import PretrainingHead
 from psitext.hf.bert import write_bert
 from psitext.hf.opponents import Opponent, pretrainer
 from psitext.nn.numerics import Precision
@@ -25,7 +27,7 @@ from psitext.text.batches import Ints, Source
 from psitext.text.pretraining.source import PretrainingSource
 from psitext.text.tokenizer import Tokenizer
 from psitext.train.network import Network
-from psitext.train.optim import adamw
+from psitext.train.optim import build_optimizer
 
 TOY, BOOKS = "toy:8000", "books/books_00.jsonl.gz"
 BUILDS, BUILT = 20, 64  # batches built in a round, and sequences of each: about the 8,192 tokens of the recipe
@@ -59,11 +61,13 @@ def training_speed(text: Text, vocab_size: int, course: Course, precision: Preci
     recipe, source = text.recipe, text.source
     encoder = build_encoder(recipe.encoder.model_copy(update={"vocab_size": vocab_size}))
     head = build_pretraining_head(encoder, recipe.head)
+    assert isinstance(encoder, Bert)
+    assert isinstance(head, PretrainingHead)
     with TemporaryDirectory() as folder:
         write_bert(Path(folder) / "bert", encoder, pretraining=head, tokenizer=text.tokenizer)
         opponent = pretrainer(Path(folder) / "bert", rows(source), source.config.mask)
     optim = recipe.train.optim
-    optimizer = adamw(encoder, head, optim)
+    optimizer = build_optimizer(encoder, head, optim)
     ours = our_step(Network(encoder, head), optimizer, pretraining(), source, optim, precision)
     found = race(course, source.lengths(0), ours, their_step(opponent, optim), optim)
     return Measured(
@@ -85,6 +89,8 @@ def building_speed(text: Text, rounds: int, seed: int) -> Measured:
     )
     with TemporaryDirectory() as folder:
         head = build_pretraining_head(encoder, text.recipe.head)
+        assert isinstance(encoder, Bert)
+        assert isinstance(head, PretrainingHead)
         write_bert(Path(folder) / "bert", encoder, pretraining=head, tokenizer=text.tokenizer)
         opponent = pretrainer(Path(folder) / "bert", rows(source), source.config.mask)
     timing = compare(builds(source, opponent, rounds, seed), seed=seed)

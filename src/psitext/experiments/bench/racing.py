@@ -21,7 +21,7 @@ from psitext.nn.numerics import Precision, autocast
 from psitext.randomness import generator
 from psitext.score.losses import Score
 from psitext.text.batches import Ints, Source, plan
-from psitext.train.optim import OptimConfig, adamw, factor, set_rate
+from psitext.train.optim import OptimConfig, build_optimizer, factor, set_rate
 
 CPU = torch.device("cpu")
 Step = Callable[[Ints, float], float]  # train on these samples at this share of the peak rate; the loss before it
@@ -113,7 +113,7 @@ def our_step(
 def their_step(opponent: Opponent, optim: OptimConfig) -> Step:
     """A step as transformers' Trainer does it: collate, forward, backward, clip, fused AdamW."""
     model = opponent.model.train()
-    optimizer = adamw(opponent.body, model, optim)
+    optimizer = build_optimizer(opponent.body, model, optim)
 
     def step(samples: Ints, scale: float) -> float:
         loss = model(**opponent.build(samples)).loss

@@ -20,6 +20,10 @@ _PACKAGES = (
     "scipy",
     "safetensors",
     "transformers",
+    "lambeq",
+    "qiskit",
+    "qiskit-aer",
+    "mthree",
 )
 
 

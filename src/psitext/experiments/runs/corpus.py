@@ -10,6 +10,7 @@ from pathlib import Path
 from psitext.errors import UserError
 from psitext.experiments.runs.recipes import CorpusConfig
 from psitext.text import toy
+from psitext.text.lines import regular
 from psitext.text.pretraining.building import content_key, store_key, write_store
 from psitext.text.pretraining.store import META, Store, TextFile
 from psitext.text.sources import sentences
@@ -47,6 +48,8 @@ def paths(part: CorpusConfig, name: str) -> list[Path]:
     found = [Path(name)] if Path(name).is_absolute() else [start / name]
     if any(sign in name for sign in "*?["):
         found = sorted(start.glob(name)) if not Path(name).is_absolute() else sorted(Path("/").glob(name[1:]))
+    for path in found:
+        regular(path)
     if not found or not all(path.is_file() for path in found):
         raise UserError(
             f"there is no text file {name!r} in {start.absolute()}"

@@ -2,15 +2,15 @@
 
 It is all that ``psitext resume`` needs. ``recipe.json`` is written before anything else and again when the run has
 settled its budget, so a kill at any moment leaves a run that can go on. A folder belongs to one recipe; another
-recipe in the same place is refused, never mixed in. Of several processes the main one writes.
+recipe in the same place is refused, never mixed in. Of several processes of one run the main one writes; ``.lock``
+keeps those of another start out while it is at work.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,11 +20,11 @@ from psitext.errors import UserError
 from psitext.experiments.results.stamp import commit, threads, versions
 from psitext.experiments.runs import ranks
 from psitext.experiments.runs.recipes import VERBS, FinetuneRecipe, PretrainRecipe, Recipe
-from psitext.files import append_line, write_atomic
+from psitext.files import append_line, left_over, locked, remove, write_atomic
 from psitext.train import checkpoint
 
 RECIPE, METRICS, RESULT, CHECKPOINTS = "recipe.json", "metrics.jsonl", "result.json", "checkpoints"
-TOKENIZER, TOKENS = "tokenizer.json", "tokens"
+TOKENIZER, TOKENS, LOCK = "tokenizer.json", "tokens", ".lock"
 
 R = TypeVar("R", PretrainRecipe, FinetuneRecipe)
 
@@ -53,7 +53,7 @@ class RunFolder:
     @property
     def finished(self) -> bool:
         """True once the model and the result are written."""
-        return (self.path / RESULT).is_file()
+        return (self.path / RESULT).is_file() and self.model.is_dir()
 
     def recipe(self) -> Recipe | None:
         """The recipe as far as it is settled, or None in a folder that no run has started in."""
@@ -64,29 +64,54 @@ class RunFolder:
         """The recipe to go on with in this folder: the one that is there, or ``recipe`` where the folder is free.
 
         A mistake that shows before the first step leaves a folder that was free as it was. Errors: a folder with
-        another run, or with anything else.
+        another run, or with anything else, or in which another process is at work.
         """
-        free, existed, claimed = self._read("given") is None, self.path.exists(), False
         try:
-            with ranks.main_first():
-                found = self._claim(recipe)
-            claimed = True
-            yield found
+            with ExitStack() as alone:
+                with ranks.main_first():
+                    if ranks.is_main() and not self.finished:  # a finished run is only read
+                        alone.enter_context(self._alone())
+                    found = self._claim(recipe)
+                yield found
         except KeyboardInterrupt:
             raise (Stopped(self.path) if (self.path / RECIPE).exists() else KeyboardInterrupt) from None
-        except UserError:
-            began = any((self.path / name).exists() for name in (METRICS, CHECKPOINTS))
-            if claimed and free and not began and ranks.is_main():
-                shutil.rmtree(self.path, ignore_errors=True)
-                if existed:
-                    self.path.mkdir()
-            raise
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """The folder for this process alone; a mistake before the first step takes back what is new."""
+        self._check_free()  # before there is a lock in another's folder
+        new = [folder for folder in (self.path, *self.path.parents) if not folder.exists()]
+        try:
+            with locked(self.path / LOCK):
+                free = self._check_free()
+                self._remove(left_over)
+                try:
+                    yield
+                except UserError:
+                    if free and not any((self.path / name).exists() for name in (METRICS, CHECKPOINTS)):
+                        self._remove(lambda file: True)
+                    raise
+        finally:
+            for folder in new:
+                with suppress(OSError):  # one that holds anything stays
+                    folder.rmdir()
+
+    def _check_free(self) -> bool:
+        """Whether no run has started here. Errors: files that are no run's."""
+        if self._read("given") is not None:
+            return False
+        if self.path.is_dir() and any(file.name != LOCK and not left_over(file) for file in self.path.iterdir()):
+            raise UserError(f"{self.path} holds files that are no run's; give --out another folder")
+        return True
+
+    def _remove(self, what: Callable[[Path], bool]) -> None:
+        for file in sorted(self.path.glob("*")):  # none where, without locks, nothing has made the folder yet
+            if file.name != LOCK and what(file):
+                remove(file)
 
     def _claim(self, recipe: R) -> R:
         given, settled = self._read("given"), self._read("recipe")
         if given is None:
-            if self.path.is_dir() and any(self.path.iterdir()):
-                raise UserError(f"{self.path} holds files that are no run's; give --out another folder")
             self._write(recipe, recipe)
             return recipe
         if recipe not in (given, settled) or not isinstance(settled, type(recipe)):
@@ -123,20 +148,23 @@ class RunFolder:
         append_line(self.path / METRICS, json.dumps(event, ensure_ascii=False))
 
     def events(self) -> list[dict[str, Any]]:
-        """Every logged event in order; a line that a crash cut off is left out."""
+        """Every logged event in order; a line that a crash cut off, or that is no event, is left out."""
         file = self.path / METRICS
         if not file.exists():
             return []
         found = []
-        for line in file.read_text(encoding="utf-8").splitlines():
+        for line in file.read_bytes().splitlines():
             try:
-                found.append(json.loads(line))
+                event = json.loads(line.decode())
             except ValueError:
                 continue
+            if isinstance(event, dict) and "kind" in event and isinstance(event.get("step"), int):
+                found.append(event)
         return found
 
     def rewind(self) -> int:
-        """Drop logged events that lie beyond the newest good checkpoint; returns its step."""
+        """Make the checkpoints whole and drop logged events beyond the newest good one; returns its step."""
+        checkpoint.mend(self.path / CHECKPOINTS)
         newest = checkpoint.latest(self.path / CHECKPOINTS)
         step = int(newest.name.removeprefix("step-")) if newest else 0
         if (self.path / METRICS).exists():

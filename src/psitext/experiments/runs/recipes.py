@@ -8,10 +8,10 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from psitext.assemble import EncoderConfig
+from psitext.assemble import EncoderConfig, HeadConfig
 from psitext.config import Config, build, merged, read_recipe, with_overrides
+from psitext.encoders.bert import BertConfig
 from psitext.errors import UserError
-from psitext.heads.affine import AffineConfig
 from psitext.heads.pretraining import PretrainingConfig as PretrainingHeadConfig
 from psitext.text.pretraining.source import PretrainingConfig as SamplesConfig
 from psitext.text.supervised import TextConfig
@@ -43,7 +43,7 @@ class PretrainRecipe(Config):
     name: str = "pretrain"
     corpus: tuple[CorpusConfig, ...] = ()
     tokenizer: TokenizerConfig = TokenizerConfig()
-    encoder: EncoderConfig = EncoderConfig()
+    encoder: EncoderConfig = BertConfig()
     head: PretrainingHeadConfig = PretrainingHeadConfig()
     samples: SamplesConfig = SamplesConfig()
     train: TrainConfig = TrainConfig(epochs=1, batch_tokens=8_192)
@@ -51,6 +51,10 @@ class PretrainRecipe(Config):
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
+        if self.encoder.family == "qcls":
+            raise ValueError("a qcls encoder reads words without their context, so there is nothing to pre-train")
+        if self.encoder.family == "bert" and self.head.logits == "modulus":
+            raise ValueError("head.logits = 'modulus' is for complex encoders; a bert's logits are real")
         if self.head.next_sentence != (self.samples.pairs != "none"):
             raise ValueError(
                 "head.next_sentence and samples.pairs contradict each other: pairs give labels to a next-sentence head"
@@ -79,6 +83,13 @@ class LabelledConfig(Config):
     seed: int = 0  # of that draw and of a dev split made from train; not of the run
 
 
+class LiftConfig(Config):
+    """A real BERT made complex before it is fine-tuned: it computes the same function to begin with."""
+
+    into: Literal["qbert", "cvbert"] = "qbert"  # the family decides how its states are read where no head is named
+    how: Literal["zero-imaginary", "widely-linear"] = "zero-imaginary"  # as many dimensions, or half as many
+
+
 class FinetuneRecipe(Config):
     """Fine-tuning: an encoder, from somewhere or from nothing, and a head for a task."""
 
@@ -88,14 +99,26 @@ class FinetuneRecipe(Config):
     data: LabelledConfig = LabelledConfig()
     init: str | None = None  # a run, a model folder, a model by name, or hf:<folder or hub id>
     fresh: bool = False  # with init: its architecture and tokenizer, but new weights (the control without pre-training)
+    lift: LiftConfig | None = None  # with init: makes a real BERT complex
     encoder: EncoderConfig | None = None  # without init: an encoder from nothing
     tokenizer: TokenizerConfig = TokenizerConfig()  # without init: trained on the training texts
     pool: Literal["pooled", "cls", "mean"] | None = None  # what the sentence vector is; None = as the encoder has it
-    head: AffineConfig = AffineConfig()
+    head: HeadConfig | None = None  # None = affine for a bert, measurement for a qbert or qcls, modulus for a cvbert
     text: TextConfig = TextConfig()
     train: TrainConfig = TrainConfig(epochs=3, batch_sequences=32)
     class_weights: Literal["none", "balanced"] | tuple[float, ...] = "none"
     calibrate: bool = True  # fit the temperature on dev
+
+    @model_validator(mode="after")
+    def _lift_fits(self) -> Self:
+        if self.lift is not None and self.init is None:
+            raise ValueError(
+                "lift (--encoder) makes the real BERT complex that init (--init) names; a complex encoder from nothing "
+                "is an [encoder] table with family = 'qbert'"
+            )
+        if self.lift is not None and self.pool == "pooled":
+            raise ValueError("a complex encoder has no pooler; with lift (--encoder), pool is 'cls' or 'mean'")
+        return self
 
 
 Recipe = PretrainRecipe | FinetuneRecipe

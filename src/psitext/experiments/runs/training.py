@@ -19,7 +19,7 @@ from psitext.train.budget import resolve, seconds_a_step
 from psitext.train.checkpoint import Counters
 from psitext.train.loop import Event, Hook, Validation, fit
 from psitext.train.network import Network
-from psitext.train.optim import adamw
+from psitext.train.optim import build_optimizer
 
 
 def train(
@@ -42,7 +42,7 @@ def train(
     # FSDP shards a network in place; then a copy is trained, and its weights are gathered into the network.
     sharded = accelerator.distributed_type == DistributedType.FSDP
     trained = copy.deepcopy(network) if sharded else network
-    optimizer = adamw(trained.encoder, trained.head, recipe.train.optim)
+    optimizer = build_optimizer(trained.encoder, trained.head, recipe.train.optim)
     recipe = _settled(folder, recipe, trained, optimizer, score, source, accelerator)
     if accelerator.is_main_process:
         folder.rewind()

@@ -1,0 +1,49 @@
+"""The front door: what it shows, and how the command ends when its reader or its user has had enough."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import psitext
+
+
+def start(code: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=120, check=False)
+
+
+def test_law_the_package_shows_its_public_names_only() -> None:
+    shown = [name for name in dir(psitext) if not name.startswith("__")]
+    assert shown == sorted(psitext.__all__)
+
+
+INTERRUPTED = """
+import sys
+class Slow:
+    def find_spec(self, name, *rest):
+        if name == "typer":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Slow())
+from psitext.__main__ import main
+main()
+"""
+
+
+def test_known_an_interrupt_while_the_command_is_loaded() -> None:
+    done = start(INTERRUPTED)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"psitext: interrupted\n")
+
+
+READ = """
+import os, subprocess, sys
+child = subprocess.Popen([sys.executable, "-m", "psitext", *{args!r}], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+child.stdout.close()
+print(child.stderr.read(), child.wait())
+"""
+
+
+@pytest.mark.parametrize("args", [["recipes"], ["--help"]])
+def test_known_a_reader_that_has_gone_is_no_error(args: list[str]) -> None:
+    assert start(READ.format(args=args)).stdout == b"b'' 0\n"
