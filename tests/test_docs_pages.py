@@ -28,6 +28,7 @@ encoder = { width = 16, layers = 1, heads = 2, hidden = 32, max_len = 64, dropou
 samples = { max_len = 64, held_out = 0.1 }
 train = { steps = 2, batch_tokens = 512 }
 """
+COMPLEX_SECONDS = SECONDS.replace("encoder = { ", 'encoder = { family = "qbert", ')
 # Not run here: they take minutes, other people's data, or a server.
 ELSEWHERE = {"demo", "reproduce", "doctor"}
 
@@ -51,6 +52,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         rows = "".join(f'"{example.text}",{example.label}\n' for example in part)
         Path(f"{name}.csv").write_text(f"review,sentiment\n{rows}")
     Path("seconds.toml").write_text(SECONDS)
+    Path("complex-seconds.toml").write_text(COMPLEX_SECONDS)
     few = {**TASKS["toy-sentiment"].tree(), "files": {"train": "toy:reviews:200"}}  # in place of 8,000
     monkeypatch.setitem(TASKS, "toy-sentiment", Task.model_validate(few))
     return tmp_path
@@ -95,7 +97,8 @@ def test_smoke_the_commands_of_a_page_run_in_order(page: Path, desk: Path, capsy
 
 
 def in_seconds(arguments: list[str]) -> list[str]:
-    """The command with the recipe of seconds."""
-    words = ["seconds.toml" if word == "bert-mini" else word for word in arguments]
+    """The command with a recipe of seconds."""
+    quick = {"bert-mini": "seconds.toml", "qbert-tiny": "complex-seconds.toml"}
+    words = [quick.get(word, word) for word in arguments]
     at = words.index("--minutes") if "--minutes" in words else len(words)
     return words[:at] + words[at + 2 :]
