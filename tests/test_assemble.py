@@ -13,6 +13,7 @@ import tiny
 from psitext import assemble
 from psitext.assemble import balanced_weights, build_encoder, build_head, build_pretraining_head, usual_head
 from psitext.cli import options
+from psitext.config import MAX_INT
 from psitext.errors import UserError
 from psitext.experiments.runs.recipes import LiftConfig
 from psitext.heads.affine import AffineConfig, SequenceHead, SpanHead, TokenHead
@@ -101,6 +102,7 @@ def test_known_usual_heads() -> None:
 
 def test_law_the_command_line_knows_the_names() -> None:
     assert set(options.HEADS) == assemble.HEADS.keys()
+    assert options.MAX_INT == MAX_INT
     assert set(options.LIFTED) == set(get_args(LiftConfig.model_fields["into"].annotation)) <= assemble.ENCODERS.keys()
 
 

@@ -204,3 +204,34 @@ def test_known_a_recipe_extends_one_other(tmp_path: Path, monkeypatch: pytest.Mo
         read_recipe(str(tmp_path / "twice.toml"))
     with pytest.raises(UserError, match="no recipe called 'bert-mimi'; did you mean 'bert-mini'"):
         read_recipe("bert-mimi")
+
+
+class Numbers(Config):
+    steps: int | None = None
+    rate: float = 1.0
+    on: bool = False
+
+
+@pytest.mark.parametrize(
+    ("tree", "said"),
+    [
+        ({"steps": True}, "run.toml: steps is a number, not true"),
+        ({"rate": False}, "run.toml: rate is a number, not false"),
+        ({"steps": 2**63}, "run.toml: steps is beyond 9223372036854775807, where whole numbers end"),
+        ({"rate": float("inf")}, "run.toml sets rate to inf: input should be a finite number"),
+        ({"rate": float("nan")}, "run.toml sets rate to nan: input should be a finite number"),
+        ({"rate": "x", "rte": 1}, "run.toml has an unknown key 'rte'; did you mean 'rate'?"),
+    ],
+)
+def test_known_numbers_are_numbers_finite_and_bounded(tree: dict[str, object], said: str) -> None:
+    assert sentence(tree, cls=Numbers) == said
+    assert build(Numbers, {"steps": 2**63 - 1, "rate": 1, "on": True}, "here").steps == 2**63 - 1
+
+
+def test_known_extends_is_one_name_and_a_mark_at_the_start_is_no_matter(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text("extends = ['a']")
+    with pytest.raises(UserError, match=r"sets extends to \['a'\]; it takes one name"):
+        read_recipe(str(path))
+    path.write_bytes(b"\xef\xbb\xbfseed = 3")
+    assert read_recipe(str(path)) == {"seed": 3}

@@ -5,6 +5,8 @@ Looking a name up comes first, building after, so an error inside a constructor 
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, TypeVar
 
@@ -152,8 +154,25 @@ def _affine(task: Task, config: HeadConfig) -> AffineConfig:
     return config
 
 
+def _memory() -> float:
+    """Bytes that the machine has, as far as the system says."""
+    if not hasattr(os, "sysconf"):
+        return math.inf
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
 def _seeded(make: Callable[[], M], seed: int) -> M:
-    """Build under a seed of its own; the caller's random state is left as it was."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return make()
+    """Build under a seed of its own; the caller's random state is left as it was. Errors: no memory for its weights."""
+    try:
+        with torch.random.fork_rng(devices=[]):
+            with torch.device("meta"):  # shapes alone; a system that lends more memory than it has would kill us later
+                size = sum(weight.numel() * weight.element_size() for weight in make().parameters())
+            if size > _memory():
+                raise MemoryError
+            torch.manual_seed(seed)
+            return make()
+    except (MemoryError, RuntimeError) as error:
+        # torch has no type of its own for it on a processor, where it is either the allocator or an overflow.
+        if not isinstance(error, MemoryError) and not any(word in str(error) for word in ("alloc", "overflow")):
+            raise
+        raise UserError("an encoder of these sizes does not fit into memory; choose a smaller one") from None

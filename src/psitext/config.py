@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 
 from psitext.errors import UserError, near
 
@@ -23,12 +23,25 @@ RECIPES = Path(__file__).parent / "recipes"
 # Keys of which a table holds one: a budget of steps laid over a recipe takes the place of its epochs.
 ALTERNATIVES = (frozenset({"steps", "epochs", "minutes", "tokens"}), frozenset({"batch_tokens", "batch_sequences"}))
 RUNS = ("base", "smoke")  # the folders of it that hold recipes of runs
+MAX_INT = 2**63 - 1  # of every whole number, seeds too: torch and numpy take no more
 
 
 class Config(BaseModel):
-    """Frozen base of every part's settings; unknown keys are errors."""
+    """Frozen base of every part's settings; unknown keys are errors, and numbers are finite."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")  # of the whole: a discriminator may have no validator of its own
+    @classmethod
+    def _plain_numbers(cls, tree: Any) -> Any:
+        """Pydantic takes true for 1, and whole numbers of any length."""
+        for key, value in tree.items() if isinstance(tree, Mapping) else ():
+            field = cls.model_fields.get(key)
+            if isinstance(value, bool) and field is not None and _takes_numbers_only(field.annotation):
+                raise ValueError(f"{key} is a number, not {str(value).lower()}")
+            if isinstance(value, int) and not -MAX_INT <= value <= MAX_INT:
+                raise ValueError(f"{key} is beyond {MAX_INT}, where whole numbers end")
+        return tree
 
     def tree(self) -> Tree:
         """The settings as plain JSON values, every default written out."""
@@ -76,6 +89,12 @@ def configs_in(annotation: Any) -> list[type[BaseModel]]:
     return [config for part in get_args(annotation) for config in configs_in(part)]
 
 
+def _takes_numbers_only(annotation: Any) -> bool:
+    """True of ``int``, ``float | None`` and the like, which hold a number and no truth value."""
+    kinds = {annotation, *get_args(annotation)}
+    return bool(kinds & {int, float}) and bool not in kinds
+
+
 def build(cls: type[C], tree: Mapping[str, Any], origin: str) -> C:
     """Check ``tree`` against ``cls``; ``origin`` (a file name or ``--set``) goes into the error sentence."""
     try:
@@ -87,7 +106,7 @@ def build(cls: type[C], tree: Mapping[str, Any], origin: str) -> C:
 def read_toml(path: Path) -> Tree:
     """Read one TOML file, or say where it cannot be read."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))  # some editors begin a file with a mark
     except FileNotFoundError:
         raise UserError(f"there is no recipe file {path}") from None
     except UnicodeDecodeError as error:
@@ -115,8 +134,10 @@ def read_recipe(name: str) -> Tree:
     parent = tree.pop("extends", None)
     if parent is None:
         return tree
+    if not isinstance(parent, str):
+        raise UserError(f"{path} sets extends to {parent!r}; it takes one name of a recipe, or one path")
     beside = path.parent / parent
-    base_path = beside if beside.is_file() else _find(str(parent))
+    base_path = beside if beside.is_file() else _find(parent)
     base = read_toml(base_path)
     if "extends" in base:
         raise UserError(
@@ -168,8 +189,11 @@ def _find(name: str) -> Path:
 
 
 def _sentence(cls: type[BaseModel], error: ValidationError, origin: str) -> str:
-    """One sentence for the first thing wrong; pydantic's own report is a page."""
-    first = error.errors()[0]
+    """One sentence for the first thing wrong; pydantic's own report is a page. An unknown key comes before all: what
+    else is wrong is often its consequence.
+    """
+    found = error.errors()
+    first = next((one for one in found if one["type"] == "extra_forbidden"), found[0])
     steps, keys = _place(cls, first["loc"])
     where = ".".join(steps) or "the recipe"
     if first["type"] == "extra_forbidden":
@@ -177,6 +201,9 @@ def _sentence(cls: type[BaseModel], error: ValidationError, origin: str) -> str:
     if not steps and first["type"] == "value_error":  # from a check of the whole, whose values are a page
         message = first["msg"].removeprefix("Value error, ")
         return f"{origin}: {message}"
+    if first["type"] == "value_error" and isinstance(first["input"], Mapping):  # the same of a table
+        message = first["msg"].removeprefix("Value error, ")
+        return f"{origin}, table {where}: {message}"
     if first["type"] == "missing":
         return f"{origin} lacks {where!r}"
     if first["type"] == "union_tag_invalid":

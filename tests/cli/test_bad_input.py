@@ -185,6 +185,32 @@ COMMANDS = {
         r"36 samples cannot be cut into 99 parts, 99 micro-steps for each process; lower train.accumulation or give .*",
     "finetune --config ft.toml --data good.csv -o out --set tokenizer.load=absent":
         r"there is no tokenizer at .*absent: .*",
+    "finetune --config ft.toml --data good.csv -o out --seed 99999999999999999999":
+        r"invalid value for '--seed': .*9223372036854775807.*",
+    "finetune --config ft.toml --data good.csv -o out --set train.epochs=inf":
+        r"ft\.toml sets train\.epochs to inf: input should be a finite number",
+    "finetune --config ft.toml --data good.csv -o out --set train.optim.head_lr=inf":
+        r"ft\.toml sets train\.optim\.head_lr to inf: .* finite number",
+    "finetune --config ft.toml --data good.csv -o out --set train.steps=true":
+        r"ft\.toml, table train: steps is a number, not true",
+    "finetune --config ft.toml --data good.csv -o out --set class_weights=[0,0]":
+        r"ft\.toml sets class_weights to \[0, 0\]: it takes 'none', .*",
+    "finetune --config ft.toml --data good.csv -o out --set data.dev=[1]":
+        r"ft\.toml sets data\.dev to \[1\]: .* string",
+    "finetune --config ft.toml --data good.csv -o out --set encoder.width=100000000 --set encoder.heads=1":
+        r"an encoder of these sizes does not fit into memory; .*",
+    "finetune --config ft.toml -o out --set data.train=3":
+        r"ft\.toml sets data\.train to 3: .* string",
+    "finetune --config ft.toml --data good.csv -o out --task sst2":
+        r"task \(--task\) and data \(--data\) both say what to train on; give one of them",
+    "finetune --config ft.toml --task sst2 --dev good.csv -o out":
+        r"dev \(--dev\) is about a file of your own .*",
+    "finetune --config ft.toml --data good.csv -o out --text label":
+        r"--text and --label both name the column 'label'",
+    "finetune --config ft.toml --data good.csv -o out --pair text":
+        r"--text and --pair both name the column 'text'",
+    "finetune --config no-encoder.toml --data good.csv --init hf: -o out":
+        r"the name of the model is empty; .*",
     "finetune --config ft.toml -o out": r"name a task with --task, or a file with --data and --text, --label",
     "finetune --config no-encoder.toml --data good.csv -o out": r"fine-tuning starts from --init .*",
     "finetune --config ft.toml --data good.csv --init run -o out": r"a recipe with init takes its encoder from there.*",

@@ -116,7 +116,13 @@ def test_known_ctrl_c_while_a_run_prepares(place: Path) -> None:
 def test_known_a_loss_that_is_no_number(place: Path) -> None:
     """It stops the run, keeps the checkpoint before, and the run can go on with another recipe elsewhere."""
     command = "finetune --config ft.toml --data own.csv --text review --label mood -o wild".split()
-    settings = ["train.optim.lr=1e30", "train.optim.clip=0", "train.optim.warmup=0", "train.checkpoint_every=1"]
+    settings = [
+        "train.optim.lr=1e9",
+        "train.optim.head_lr=1e9",
+        "train.optim.clip=0",
+        "train.optim.warmup=0",
+        "train.checkpoint_every=1",
+    ]
     done = door.run(*command, *(part for one in settings for part in ("--set", one)), cwd=place)
     assert done.code == 2, done
     *_, last = done.err.splitlines()
@@ -124,3 +130,21 @@ def test_known_a_loss_that_is_no_number(place: Path) -> None:
     assert "Warning" not in done.err and "Traceback" not in done.err
     kept = [path.name for path in (place / "wild" / "checkpoints").glob("step-*")]
     assert kept and not (place / "wild" / "model").exists()
+
+
+def test_known_ctrl_c_in_one_of_several_seeds(place: Path) -> None:
+    """The same command goes on with all of them; their common folder is no run, and says whose it is."""
+    data = "--config ft.toml --data own.csv --text review --label mood".split()
+    command = ["finetune", *data, "--set", "train.steps=300", "--seeds", "2", "-o", "spread"]
+    child = door.start(*command, cwd=place)
+    door.until(lambda: (place / "spread" / "seed-0" / "metrics.jsonl").exists())
+    child.kill(signal.SIGINT)
+    done = child.wait()
+    assert done.code == 130, done
+    last = done.err.splitlines()[-1]
+    assert last.startswith("psitext: stopped after step ")
+    assert last.endswith("; the same command, with all 2 seeds, goes on from there")
+    for verb in ("resume", "report"):
+        refused = door.run(verb, "spread", cwd=place)
+        assert refused.code == 2 and refused.out == ""
+        assert refused.err.startswith("psitext: spread holds a run for each seed; name one of spread/seed-0 (")

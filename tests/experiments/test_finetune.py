@@ -186,3 +186,32 @@ def test_known_where_a_model_may_start_from(tmp_path: Path) -> None:
         with pytest.raises(UserError, match=sentence):
             finetune_run(changed, tmp_path / "run")
         assert not (tmp_path / "run").exists()
+
+
+def test_known_a_task_with_nothing_to_judge_by(tmp_path: Path) -> None:
+    task = toys.task_file(tmp_path, "sentiment")
+    task.write_text(task.read_text().split("[carve]")[0])
+    with pytest.raises(UserError, match=r"'sentiment' has no split 'dev' to judge a model by; give it files.dev, or"):
+        finetune_run(toys.finetuning(task=str(task)), tmp_path / "new" / "run")
+    assert not (tmp_path / "new").exists()
+
+
+def test_known_a_table_too_small_to_hold_rows_out(tmp_path: Path) -> None:
+    rows = [("text", "label"), ("good so", "up"), ("bad so", "down")]
+    data = {"train": str(toys.table(tmp_path / "two.csv", rows))}
+    sentence = r"two.csv is too small to .* takes every row of the label '(up|down)'; give a file for that with --dev"
+    with pytest.raises(UserError, match=sentence):
+        read_labelled(toys.finetuning(data=data))
+    assert len(read_labelled(toys.finetuning(data=data | {"dev": data["train"]})).train) == 2
+
+
+def test_law_the_log_has_the_scores_of_the_finished_model(tmp_path: Path) -> None:
+    """Also where training multiplies in bfloat16, which moves a correlation in its third digit."""
+    data = {"train": str(toys.table(tmp_path / "own.csv", [("text", "label"), *toys.scored(60)]))}
+    recipe = toys.finetuning(["train.steps=6", "train.evaluate_every=2", "train.precision=bf16"], data=data)
+    finetune_run(recipe, tmp_path / "run")
+    result = RunFolder(tmp_path / "run").result()
+    logged = {event["step"]: event for event in toys.events(tmp_path / "run") if event["kind"] == "dev"}
+    assert "pearson" in result["scores"]["dev"]
+    for name, value in result["scores"]["dev"].items():
+        assert logged[result["best step"]][name] == pytest.approx(value, abs=1e-6)

@@ -159,3 +159,14 @@ def test_known_files_that_are_no_queue(
         small()
     with pytest.raises(UserError, match="nothing to reproduce is called 'bert/glu'"):
         queue.read_queue("bert/glu")
+
+
+def test_known_a_model_that_nobody_named(bench: Bench) -> None:
+    bare = replace(bench, inits={})
+    sentence = r"'frozen' starts from a model that the queue calls 'small'; say which one it is with --init small="
+    with pytest.raises(UserError, match=sentence):
+        queue.work(small(), bare, showing([]))
+    assert not bench.out.exists() and not bench.results.exists(), "before the runs that need none"
+    assert queue.work(small(), bare, showing([]), ["baselines"]) == 1
+    assert queue.work(small(), bench, showing([]), ["frozen"]) == 2
+    assert queue.work(small(), bare, showing([]), ["frozen"]) == 0, "what is done needs no model"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -99,3 +100,21 @@ def test_smoke_tensorboard(inside: Path) -> None:
     losses = [(event["step"], event["loss"]) for event in events if event["kind"] == "train"]
     assert [(one.step, pytest.approx(one.value, rel=1e-6)) for one in found.Scalars("train/loss")] == losses
     assert {"dev/accuracy", "train/lr", "train/tokens"} <= set(found.Tags()["scalars"])
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: psitext.load(None), "load takes the name or path of a model, not a NoneType"),  # type: ignore[arg-type]
+        (lambda: psitext.load(""), "the name of the model is empty"),
+        (lambda: psitext.pretrain({}), "config takes a name or a path, not a dict"),  # type: ignore[arg-type]
+        (lambda: psitext.pretrain(data=3), "data takes a path or a list of paths, not a int"),  # type: ignore[arg-type]
+        (lambda: psitext.finetune("sst2", init=3), "init takes a name or a path, not a int"),  # type: ignore[arg-type]
+        (lambda: psitext.finetune("sst2", data="own.csv"), "both say what to train on"),
+        (lambda: psitext.finetune("sst2", settings="train.steps=4"), "settings is a list of strings"),
+    ],
+)
+def test_known_calls_with_things_of_another_kind(inside: Path, call: Callable[[], object], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        call()
+    assert not Path("runs").exists()

@@ -73,6 +73,15 @@ def test_law_damage_is_named(saved: Path, name: str) -> None:
         load(saved)
 
 
+@pytest.mark.parametrize("place", ["", "model"])
+def test_known_lost_checksums_are_what_is_missing(place: str, tmp_path: Path) -> None:
+    """From the run's folder and from the model's, whatever asks."""
+    shutil.copytree(toys.trained("words"), tmp_path / "run")
+    (tmp_path / "run" / "model" / "checksums.json").unlink()
+    with pytest.raises(UserError, match=r"run/model/checksums.json is missing; a fresh copy of the model is needed"):
+        load(tmp_path / "run" / place)
+
+
 @pytest.mark.parametrize("content", ["", "{", "[]", "3", '{"config.json": 7}', '{"nothing.bin": "00"}'])
 def test_known_checksums_that_are_none(saved: Path, content: str) -> None:
     (saved / "checksums.json").write_text(content)

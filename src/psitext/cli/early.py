@@ -5,13 +5,14 @@ The commands check everything again where it is used; here a mistake costs a thi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from psitext.config import Tree, read_recipe, with_overrides
 from psitext.errors import UserError, near
 from psitext.text.examples import check_labels, no_column
 from psitext.text.rows import HUB, rows
+from psitext.text.tables import check_source
 from psitext.text.tasks import load_like, load_table, load_task
 
 SMALL = 2_000_000  # bytes of a file that may be read twice
@@ -24,12 +25,15 @@ def recipe(name: str, settings: Sequence[str]) -> Tree:
 
 def labelled(tree: Tree, name: str | None, files: dict[str, str | None]) -> None:
     """The task or the user's own files of a fine-tuning; ``files`` holds what the options say (train, text, ...)."""
+    check_source(name, {"data" if key == "train" else key: value for key, value in files.items()})
     wanted = name if name is not None else tree.get("task")
-    if isinstance(wanted, str):
+    if isinstance(wanted, str) and files.get("train") is None:
         task(wanted)
-    data = {**tree.get("data", {}), **{key: value for key, value in files.items() if value is not None}}
+    table = tree.get("data")
+    said = dict(table) if isinstance(table, Mapping) else {}
+    data = said | {key: value for key, value in files.items() if value is not None}
     path = data.get("train")
-    if path is None or not _small(path):
+    if name is not None or path is None or not _are_names(data) or not _small(path):
         return
     train, found = load_table(
         path, text=data.get("text", "text"), pair=data.get("pair"), label=data.get("label", "label")
@@ -67,8 +71,15 @@ def table(path: str, text: str | None, pair: str | None) -> None:
 
 def model(name: str) -> None:
     """A model by path; one from the hub or in Hugging Face's layout is looked at when it is loaded."""
+    if not name:
+        raise UserError("the name of the model is empty; give a run, a model folder, or hf:<folder or hub id>")
     if not name.startswith("hf:") and not Path(name).exists():
         raise UserError(f"there is no model at {name}")
+
+
+def _are_names(data: Mapping[str, object]) -> bool:
+    """False where a value has another type than a name; the check of the recipe as a whole says which."""
+    return all(isinstance(data.get(key, ""), str) for key in ("train", "dev", "text", "pair", "label"))
 
 
 def _small(path: str) -> bool:

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-# Names that are checked before the modules that know them are loaded; a test compares them.
+# What is checked before the modules that know it are loaded; a test compares them.
 LIFTED = ("qbert", "cvbert")
 HEADS = ("affine", "measurement", "modulus")
+MAX_INT = 2**63 - 1
 
 Config = Annotated[
     str | None,
@@ -28,7 +29,9 @@ DataDir = Annotated[
     ),
 ]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Where the results go.")]
-Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Decides weights, order, masks and dropout.")]
+Seed = Annotated[
+    int | None, typer.Option("--seed", min=0, max=MAX_INT, help="Decides weights, order, masks and dropout.")
+]
 Text = Annotated[str | None, typer.Option("--text", help="The column that holds the text.")]
 Pair = Annotated[str | None, typer.Option("--pair", help="The column that holds the second text of a pair.")]
 Label = Annotated[str | None, typer.Option("--label", help="The column that holds the label.")]

@@ -105,7 +105,7 @@ def finetune(
     early.choice("--head", head, HEADS)
     from psitext.cli.terminal import rows_table, score_table, shown
     from psitext.experiments import run
-    from psitext.experiments.runs.folder import RunFolder
+    from psitext.experiments.runs.folder import RunFolder, Stopped
 
     recipe = run.finetune_recipe(
         task, init=init, encoder=encoder, head=head, config=config, data=data, dev=dev, text=text, pair=pair,
@@ -116,7 +116,12 @@ def finetune(
     for number in range(recipe.train.seed, recipe.train.seed + seeds):
         folder = base / f"seed-{number}" if seeds > 1 else base
         with shown(f"finetune, seed {number}") as hook:
-            run.finetune_as(run.with_seed(recipe, number), folder, [hook], tensorboard=tensorboard)
+            try:
+                run.finetune_as(run.with_seed(recipe, number), folder, [hook], tensorboard=tensorboard)
+            except Stopped as stopped:
+                if seeds == 1:
+                    raise
+                raise Stopped(folder, stopped.step, f"the same command, with all {seeds} seeds,") from None
         results.append(RunFolder(folder).result()["scores"])
         typer.echo(f"model: {folder / 'model'}")
     score_table(results)
@@ -134,7 +139,7 @@ def resume(
     """
     from psitext.errors import UserError
 
-    if not (folder / "recipe.json").is_file():
+    if not (folder / "recipe.json").is_file() and not any(folder.glob("seed-*/recipe.json")):
         raise UserError(f"{folder} holds no run to go on with: it has no recipe.json")
     from psitext.cli.terminal import score_table, shown
     from psitext.experiments import run

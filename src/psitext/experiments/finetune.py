@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +23,7 @@ from psitext.config import recipe_hash
 from psitext.encoders.bert import Bert
 from psitext.errors import UserError
 from psitext.experiments.pretrain import kept_tokenizer, make_tokenizer
-from psitext.experiments.runs import ranks
+from psitext.experiments.runs import ranks, rows
 from psitext.experiments.runs.folder import RunFolder
 from psitext.experiments.runs.recipes import FinetuneRecipe, LabelledConfig, LiftConfig
 from psitext.experiments.runs.training import train
@@ -57,12 +56,17 @@ def finetune_run(recipe: FinetuneRecipe, out: Path, hooks: Sequence[Hook] = ()) 
     """
     folder = RunFolder(out)
     with folder.claimed(recipe) as found:
-        return load(folder.model) if folder.finished else _trained(found, folder, hooks)
+        if not folder.finished:
+            return _trained(found, folder, hooks)
+        if rows.recorded(folder) is not None:
+            rows.check(folder, _splits(read_labelled(found)))
+        return load(folder.model)
 
 
 def _trained(recipe: FinetuneRecipe, folder: RunFolder, hooks: Sequence[Hook]) -> Model:
     began = time.monotonic()
     data = read_labelled(recipe)
+    rows.check(folder, _splits(data))
     task = data.task
     start = _start(recipe, data, folder)
     head = recipe.head or usual_head(start.encoder.config, task)
@@ -71,7 +75,7 @@ def _trained(recipe: FinetuneRecipe, folder: RunFolder, hooks: Sequence[Hook]) -
     source = encode_examples(data.train, task, start.tokenizer, text)
     dev = {name: encode_examples(examples, task, start.tokenizer, text) for name, examples in data.dev.items()}
     score = task_score(task, class_weights(recipe, source, task))
-    recipe, counters = train(folder, recipe, network, score, source, partial(task_metrics, dev, task), hooks)
+    recipe, counters = train(folder, recipe, network, score, source, lambda _: task_metrics(dev, task), hooks)
     model = Model(network.eval(), {TEXT: start.tokenizer}, text, head, task)
     facts: dict[str, object] = {
         "name": recipe.name,
@@ -103,6 +107,10 @@ def _start(recipe: FinetuneRecipe, data: Labelled, folder: RunFolder) -> Model:
     return start
 
 
+def _splits(data: Labelled) -> dict[str, list[Example]]:
+    return {"train": data.train, **data.dev}
+
+
 def read_labelled(recipe: FinetuneRecipe) -> Labelled:
     """The training and development examples that a recipe names, checked against each other."""
     data = recipe.data
@@ -112,11 +120,22 @@ def read_labelled(recipe: FinetuneRecipe) -> Labelled:
         raise UserError("name a task with --task, or a file with --data and --text, --label")
     task = load_task(recipe.task)
     folder = Path(data.dir) if data.dir else None
+    names = judged_on(task)
     train = read_split(task, "train", folder)
-    dev = {name: read_split(task, name, folder) for name in task.dev_splits}
+    dev = {name: read_split(task, name, folder) for name in names}
     notes = [f"{name}: {note}" for name, split in {"train": train, **dev}.items() for note in split.notes]
     examples = {name: split.examples for name, split in dev.items()}
     return Labelled(task, limited(train.examples, data), examples, tuple(notes))
+
+
+def judged_on(task: Task) -> tuple[str, ...]:
+    """The development splits of a task. Errors: a task without any."""
+    if not task.dev_splits:
+        raise UserError(
+            f"task {task.name!r} has no split 'dev' to judge a model by; give it files.dev, or [carve] with "
+            'dev = { of = "train", share = 0.1 }'
+        )
+    return task.dev_splits
 
 
 def _own_files(data: LabelledConfig) -> Labelled:
@@ -128,10 +147,16 @@ def _own_files(data: LabelledConfig) -> Labelled:
         held = set(order[: max(len(train) // 10, 1)].tolist())
         dev = [example for index, example in enumerate(train) if index in held]
         train = [example for index, example in enumerate(train) if index not in held]
+        known = {example.label for example in train}
+        lost = [str(example.label) for example in dev if isinstance(example.label, str) and example.label not in known]
+        if lost or not train:
+            which = f"every row of the label {lost[0]!r}" if train else "its only row"
+            raise UserError(
+                f"{data.train} is too small to hold a tenth of it out to judge by, which takes {which}; give a file "
+                "for that with --dev"
+            )
     else:
         dev = load_like(data.dev, task)
-    if not train:
-        raise UserError(f"{data.train} has too few rows to train on and to hold some out")
     check_labels(train, dev)
     return Labelled(task, limited(train, data), {"dev": dev})
 

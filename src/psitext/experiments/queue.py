@@ -22,7 +22,7 @@ from psitext.baselines.discocat.settings import DiscocatConfig
 from psitext.config import RECIPES, Config, build, read_toml, recipe_hash
 from psitext.errors import UserError, near
 from psitext.experiments import evaluation
-from psitext.experiments.finetune import finetune_run, limited, starting_model
+from psitext.experiments.finetune import finetune_run, judged_on, limited, starting_model
 from psitext.experiments.results import lines, stamp
 from psitext.experiments.results.lines import ResultLine
 from psitext.experiments.runs.folder import RunFolder
@@ -112,9 +112,10 @@ def jobs(queue: Queue) -> Iterator[Job]:
 def work(queue: Queue, bench: Bench, show: Show, only: Sequence[str] = ()) -> int:
     """Do what is missing; returns how many runs were done now. ``only`` keeps the variants and tasks that it names."""
     done = 0
-    for job in jobs(queue):
-        if only and not {job.variant.name, job.task} & set(only):
-            continue
+    wanted = [job for job in jobs(queue) if not only or {job.variant.name, job.task} & set(only)]
+    for job in wanted:
+        _check_init(job, bench)  # of all of them before the first, which may take hours
+    for job in wanted:
         if _is_done(job, bench):
             continue
         with show(job.name) as hook:
@@ -133,6 +134,17 @@ def recipe_of(job: Job, bench: Bench) -> FinetuneRecipe:
     recipe = resolve_recipe("finetune", variant.recipe, [*variant.set, f"train.seed={job.seed}"], given)
     assert isinstance(recipe, FinetuneRecipe)
     return recipe
+
+
+def _check_init(job: Job, bench: Bench) -> None:
+    """Refuse a run still to do whose model nobody has named: what its queue calls it is no place of a model."""
+    init = job.variant.init
+    named = init is None or init in bench.inits or init.startswith("hf:") or Path(init).exists()
+    if not named and job.variant.how in ("finetune", "frozen") and not _is_done(job, bench):
+        raise UserError(
+            f"{job.variant.name!r} starts from a model that the queue calls {init!r}; say which one it is with "
+            f"--init {init}=<a run, a model folder, or hf:...>"
+        )
 
 
 def _is_done(job: Job, bench: Bench) -> bool:
@@ -217,7 +229,7 @@ _WAYS: dict[str, Callable[[Job, Bench, Hook], Iterator[ResultLine]]] = {
 def _splits(job: Job, bench: Bench) -> tuple[Task, list[Example], dict[str, list[Example]]]:
     task = load_task(job.task)
     train = limited(read_split(task, "train", bench.data_dir).examples, recipe_of(job, bench).data)
-    names = job.variant.splits or task.dev_splits
+    names = job.variant.splits or judged_on(task)
     return task, train, {name: load_split(task, name, bench.data_dir) for name in names}
 
 

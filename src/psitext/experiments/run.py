@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from psitext.config import MAX_INT
 from psitext.errors import UserError
 from psitext.experiments.evaluation import baseline_scores
 from psitext.experiments.finetune import finetune_run, read_labelled
 from psitext.experiments.pretrain import pretrain_run
-from psitext.experiments.runs.folder import R, RunFolder
+from psitext.experiments.runs.folder import R, RunFolder, no_run
 from psitext.experiments.runs.recipes import FinetuneRecipe, PretrainRecipe, resolve_recipe
 from psitext.experiments.runs.tensorboard import TensorBoard
 from psitext.model import Model
+from psitext.text.tables import check_source
 from psitext.train.loop import Hook
 
 RUNS = Path("runs")
@@ -48,7 +51,8 @@ def pretrain(
     are called with every event of the training. A run that is already in ``out`` is gone on with, a finished one is
     returned as it is.
     """
-    files = [data] if isinstance(data, str | Path) else list(data)
+    _check_types(settings, hooks, config=config, data_dir=data_dir, out=out)
+    files = _files(data)
     given: dict[str, Any] = {}
     if files:
         given["corpus"] = [{"files": [absolute(name) for name in files], **({"column": text} if text else {})}]
@@ -93,6 +97,7 @@ def finetune(
         task, init=init, encoder=encoder, head=head, config=config, data=data, dev=dev, text=text, pair=pair,
         label=label, data_dir=data_dir, seed=seed, settings=settings,
     )  # fmt: skip
+    _check_types(hooks=hooks, out=out)
     return finetune_as(recipe, Path(out) if out is not None else default_folder(recipe), hooks, tensorboard)
 
 
@@ -123,6 +128,12 @@ def finetune_recipe(
     settings: Sequence[str] = (),
 ) -> FinetuneRecipe:
     """The recipe that ``finetune`` runs, checked and complete."""
+    _check_types(settings, config=config, data=data, dev=dev, data_dir=data_dir)
+    check_source(task, {"data": data, "dev": dev, "text": text, "pair": pair, "label": label})
+    if isinstance(init, Model):
+        raise UserError("init takes a path, a name or a Run, not a Model; save it first and give its folder")
+    if not isinstance(init, Run):
+        _check_types(init=init)
     columns = {
         "train": None if data is None else absolute(data),
         "dev": None if dev is None else absolute(dev),
@@ -132,8 +143,11 @@ def finetune_recipe(
         "label": label,
     }
     given: dict[str, Any] = {"data": {key: value for key, value in columns.items() if value is not None}}
+    if data is not None:  # of the two, what is given takes the place of what the recipe says
+        given["task"] = None
     if task is not None:
         given["task"] = task
+        given["data"] |= {"train": None, "dev": None}
     if init is not None:
         given["init"] = str(init.folder if isinstance(init, Run) else init)
     if encoder is not None:
@@ -149,6 +163,8 @@ def finetune_recipe(
 
 def with_seed(recipe: FinetuneRecipe, seed: int) -> FinetuneRecipe:
     """The same recipe under another seed."""
+    if seed > MAX_INT:
+        raise UserError(f"seeds go up to {MAX_INT}, not to {seed}")
     return recipe.model_copy(update={"train": recipe.train.model_copy(update={"seed": seed})})
 
 
@@ -164,7 +180,7 @@ def resume(folder: str | Path, hooks: Sequence[Hook] = (), tensorboard: bool = F
     path = Path(folder)
     recipe = RunFolder(path).recipe()
     if recipe is None:
-        raise UserError(f"{path} holds no run to go on with: it has no recipe.json")
+        raise no_run(path, " to go on with")
     if isinstance(recipe, PretrainRecipe):
         return pretrain_run(recipe, path, _watched(hooks, tensorboard, path))
     return finetune_as(recipe, path, hooks, tensorboard)
@@ -174,6 +190,28 @@ def baseline_rows(recipe: FinetuneRecipe) -> list[dict[str, Any]]:
     """What majority and bag of words reach on the data of a recipe: a row for each of them and each dev split."""
     data = read_labelled(recipe)
     return baseline_scores(data.task, data.train, data.dev)
+
+
+def _check_types(settings: object = (), hooks: object = (), **names: object) -> None:
+    """Refuse what Python calls can give and the command line cannot: other things than names, paths and lists."""
+    for key, value in names.items():
+        if value is not None and not isinstance(value, str | os.PathLike):
+            raise UserError(f"{key} takes a name or a path, not a {type(value).__name__}")
+    if not isinstance(settings, list | tuple) or not all(isinstance(one, str) for one in settings):
+        raise UserError('settings is a list of strings such as ["train.steps=100"]')
+    if not isinstance(hooks, list | tuple) or not all(callable(one) for one in hooks):
+        raise UserError("hooks is a list of functions that take an event")
+
+
+def _files(data: object) -> list[str | Path]:
+    """The files that ``data`` names, one or several."""
+    if isinstance(data, str | Path):
+        return [data]
+    files = list(data) if isinstance(data, Iterable) and not isinstance(data, Mapping) else [data]
+    named = [name for name in files if isinstance(name, str | Path)]
+    if len(named) < len(files):
+        raise UserError(f"data takes a path or a list of paths, not a {type(data).__name__}")
+    return named
 
 
 def absolute(name: str | Path) -> str:

@@ -40,8 +40,10 @@ FOREIGN = (".h5", ".msgpack", ".ckpt", ".onnx", ".gguf")  # weights of other fra
 def locate(source: str) -> Path:
     """The folder of a checkpoint: ``source`` itself, or the local copy of the hub's repository of that name.
 
-    Errors: a file; neither a folder nor a hub id; a repository that is unknown, private or out of reach.
+    Errors: an empty name; a file; neither a folder nor a hub id; a repository that is unknown, private or out of reach.
     """
+    if not source:
+        raise UserError("the name of the model is empty; give a folder or a hub id such as owner/name")
     folder = Path(source).expanduser()
     if folder.is_dir():
         return folder

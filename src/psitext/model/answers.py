@@ -5,7 +5,7 @@ Letters: B texts, L tokens, D width, K classes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +37,9 @@ def examples_of(texts: Sequence[str] | Sequence[Example], pairs: Sequence[str] |
     """Texts, or texts and second texts, as examples without labels; examples stay as they are."""
     if isinstance(texts, str) or isinstance(pairs, str):
         raise UserError("texts must be a list of strings, not one string: write [text]")
+    for given in (texts, () if pairs is None else pairs):
+        if not isinstance(given, Collection) or isinstance(given, Mapping):
+            raise UserError(f"texts must be a list of strings, not a {type(given).__name__}")
     if not len(texts):
         raise UserError("there are no texts")
     if pairs is not None and len(pairs) != len(texts):

@@ -66,8 +66,8 @@ def read_config(path: Path) -> dict[str, Any]:
 def find(path: Path) -> Path:
     """The folder itself, or the model in a run's folder."""
     for candidate in (path, path / "model"):
-        if (candidate / CONFIG).is_file() and (candidate / checkpoint.CHECKSUMS).is_file():
-            return candidate
+        if (candidate / CONFIG).is_file() and ((candidate / checkpoint.CHECKSUMS).is_file() or _ours(candidate)):
+            return candidate  # what it lacks, its reader says
     if not path.exists():
         raise UserError(f"there is no model at {path}")
     if (path / "recipe.json").is_file():
@@ -77,6 +77,14 @@ def find(path: Path) -> Path:
     if (path / CONFIG).is_file():
         raise UserError(f"{path} is not a psitext model; a Hugging Face folder is loaded as hf:{path}")
     raise UserError(f"{path} is not a model: it has no {CONFIG}")
+
+
+def _ours(path: Path) -> bool:
+    """Whether the settings in a folder are those of a psitext model."""
+    try:
+        return "psitext" in dict(json.loads((path / CONFIG).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return False
 
 
 def card(model: Model) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,10 @@ def load(source: str | Path, *, pool: str | None = None) -> Model:
 
     Errors: no such folder, one that is not a model, one whose files are damaged or of another format or family.
     """
+    if not isinstance(source, str | os.PathLike):
+        raise UserError(f"load takes the name or path of a model, not a {type(source).__name__}")
+    if not str(source):
+        raise UserError("the name of the model is empty; give a run, a model folder, or hf:<folder or hub id>")
     if str(source).startswith(HF):
         return from_hf(str(source).removeprefix(HF), pool)
     path = folder.find(Path(source))

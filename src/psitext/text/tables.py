@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 
 from psitext.config import build
@@ -30,9 +31,12 @@ def load_table(
     overrules that. Numbers as column names count the columns of a table without a header line. A second file
     of the same kind (dev, test, texts to predict) is read with ``load_like``.
 
-    Errors: those of ``rows``; no such column; an empty label; numbers mixed with words; one label only; as
-    many labels as a column of names would have.
+    Errors: those of ``rows``; one column named twice; no such column; an empty label; numbers mixed with
+    words; one label only; as many labels as a column of names would have.
     """
+    for (one, name), (other, same) in combinations({"text": text, "pair": pair, "label": label}.items(), 2):
+        if name is not None and name == same:
+            raise UserError(f"--{one} and --{other} both name the column {name!r}")
     found = list(_user_rows(path, (text, pair, label)))
     task = _guessed(path, found, text, pair, label, labels, kind)
     return [example for _, example in examples(found, task, str(path)) if example is not None], task
@@ -43,6 +47,16 @@ def load_like(path: Path | str, task: Task, *, labelled: bool = True) -> list[Ex
     asked = task if labelled else task.model_copy(update={"label": None})
     found = _user_rows(path, (task.text, task.pair, asked.label))
     return [example for _, example in examples(found, asked, str(path)) if example is not None]
+
+
+def check_source(task: str | None, own: Mapping[str, object]) -> None:
+    """Refuse a task together with what is said of a file of one's own (``data``, ``dev``, ``text``, ...)."""
+    given = next((key for key, value in own.items() if value is not None), None)
+    if task is None or given is None:
+        return
+    if given == "data":
+        raise UserError("task (--task) and data (--data) both say what to train on; give one of them")
+    raise UserError(f"{given} (--{given}) is about a file of your own (--data); a task says it itself")
 
 
 def _user_rows(path: Path | str, columns: Sequence[str | None]) -> Iterator[Row]:

@@ -312,9 +312,10 @@ def _seed(device: torch.device, seed: int) -> None:
 
 
 def _not_finite(what: str, value: float, step: int, samples: Ints) -> str:
+    kept = "the checkpoint before it is kept; " if step else ""  # there is none before the first step
     return (
         f"the {what} is {value} at step {step + 1} (samples {samples[:4].tolist()} ...); "
-        "the checkpoint before it is kept; a lower train.optim.lr or train.precision = fp32 often helps"
+        f"{kept}a lower train.optim.lr or train.precision = fp32 often helps"
     )
 
 

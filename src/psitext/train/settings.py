@@ -20,10 +20,11 @@ class TrainConfig(Config):
     and both of them are worked out and frozen into its folder, so that a schedule never depends on the clock.
     """
 
-    seed: int = Field(default=0, ge=0)
+    seed: int = Field(default=0, ge=0)  # at most 2**63 - 1, as every whole number of a config
     steps: int | None = Field(default=None, gt=0)
-    epochs: float | None = Field(default=None, gt=0)
-    minutes: float | None = Field(default=None, gt=0)  # turned into steps after a measured warm-up
+    # The bounds keep the number of steps, and the time it takes to count them, finite.
+    epochs: float | None = Field(default=None, gt=0, le=1e6)
+    minutes: float | None = Field(default=None, gt=0, le=1e8)  # turned into steps after a measured warm-up
     tokens: int | None = Field(default=None, gt=0)  # real tokens, padding left out
     batch_tokens: int | None = Field(default=None, gt=0)  # real tokens in a global batch
     batch_sequences: int | None = Field(default=None, gt=0)
@@ -45,7 +46,8 @@ class TrainConfig(Config):
         for names in (BUDGETS, ("batch_tokens", "batch_sequences")):
             given = [name for name in names if getattr(self, name) is not None]
             if len(given) != 1:
-                raise ValueError(f"exactly one of {', '.join(names)} must be set, not {', '.join(given) or 'none'}")
+                found = ", ".join(given) or "none (a recipe that it extends would bring one along)"
+                raise ValueError(f"exactly one of {', '.join(names)} must be set, not {found}")
         return self
 
     @property

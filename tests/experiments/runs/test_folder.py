@@ -11,7 +11,7 @@ import pytest
 import toys
 from psitext.errors import UserError
 from psitext.experiments.runs import folder as runs
-from psitext.experiments.runs.folder import RunFolder, Stopped
+from psitext.experiments.runs.folder import RunFolder, Stopped, no_run
 from psitext.files import write_atomic
 
 RECIPE = toys.finetuning(task="toy-tags")
@@ -170,3 +170,12 @@ def test_known_results(tmp_path: Path) -> None:
     assert not folder.finished, "without a model"
     folder.model.mkdir()
     assert folder.finished and folder.result()["scores"]["dev"]["accuracy"] == 0.5
+
+
+def test_known_a_folder_of_several_seeds_names_them(tmp_path: Path) -> None:
+    assert str(no_run(tmp_path, " to go on with")).endswith("holds no run to go on with: it has no recipe.json")
+    for number in (10, 9):
+        (tmp_path / f"seed-{number}").mkdir()
+        (tmp_path / f"seed-{number}" / "recipe.json").write_text("{}")
+    said = str(no_run(tmp_path, " to go on with"))
+    assert f"name one of {tmp_path}/seed-9, {tmp_path}/seed-10 (the same finetune command" in said

@@ -53,7 +53,7 @@ def test_known_the_first_split_decides() -> None:
     model = load(toys.trained("words"))
     data = read_labelled(RunFolder(toys.trained("words")).recipe())  # type: ignore[arg-type]
     source = model.source(data.train, labelled=True)
-    found = validation.task_metrics({"dev": source, "other": source}, model.asked(), "fp32")
+    found = validation.task_metrics({"dev": source, "other": source}, model.asked())
     values = found.evaluate(model.network)
     assert set(values) == {"accuracy", "macro_f1", "collapsed", "other_accuracy", "other_macro_f1", "other_collapsed"}
     assert values["accuracy"] == values["other_accuracy"] == model.evaluate(data.train)["accuracy"]
@@ -62,4 +62,4 @@ def test_known_the_first_split_decides() -> None:
 
 def test_known_an_error_is_good_when_it_is_low() -> None:
     task = load_task("stsb").model_copy(update={"metrics": ("rmse",), "headline": "rmse"})
-    assert validation.task_metrics({}, task, "fp32").low_is_good
+    assert validation.task_metrics({}, task).low_is_good

@@ -8,7 +8,6 @@ only, and a queue of runs asks them what is already done.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,14 +46,6 @@ class ResultLine(Config):
     def _known(cls, value: int) -> int:
         if value != FORMAT:
             raise ValueError(f"this version of psitext reads format {FORMAT}")
-        return value
-
-    @field_validator("metrics")
-    @classmethod
-    def _finite(cls, value: dict[str, float]) -> dict[str, float]:
-        for name, number in value.items():
-            if not math.isfinite(number):
-                raise ValueError(f"the metric {name} is {number}, and a result must be a finite number")
         return value
 
     @property

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from psitext.errors import UserError
 from psitext.experiments.results import lines, report, stamp
 from psitext.experiments.results.lines import ResultLine
-from psitext.experiments.runs.folder import RunFolder
+from psitext.experiments.runs.folder import RunFolder, no_run
 from psitext.files import write_atomic
 from psitext.score.calibration import Bin
 from psitext.score.statistics import GLUE_ENTRIES, glue_average, summary
@@ -113,7 +113,7 @@ def write_runs(folders: Sequence[Path], out: Path) -> None:
         folder = RunFolder(path)
         recipe = folder.recipe()
         if recipe is None:
-            raise UserError(f"{path} holds no run: it has no recipe.json")
+            raise no_run(path)
         parts += run_parts(path.name, folder)
         settings[path.name] = recipe.tree()
     names = ", ".join(path.name for path in folders)

@@ -1,4 +1,4 @@
-"""A run's folder: ``recipe.json``, ``metrics.jsonl``, ``checkpoints/``, ``model/``, ``result.json``.
+"""A run's folder: ``recipe.json``, ``data.json``, ``metrics.jsonl``, ``checkpoints/``, ``model/``, ``result.json``.
 
 It is all that ``psitext resume`` needs. ``recipe.json`` is written before anything else and again when the run has
 settled its budget, so a kill at any moment leaves a run that can go on. A folder belongs to one recipe; another
@@ -24,7 +24,7 @@ from psitext.files import append_line, left_over, locked, remove, write_atomic
 from psitext.train import checkpoint
 
 RECIPE, METRICS, RESULT, CHECKPOINTS = "recipe.json", "metrics.jsonl", "result.json", "checkpoints"
-TOKENIZER, TOKENS, LOCK = "tokenizer.json", "tokens", ".lock"
+TOKENIZER, TOKENS, DATA, LOCK = "tokenizer.json", "tokens", "data.json", ".lock"
 
 R = TypeVar("R", PretrainRecipe, FinetuneRecipe)
 
@@ -34,9 +34,21 @@ class Stopped(UserError):
 
     exit_code = 130
 
-    def __init__(self, folder: Path, step: int | None = None) -> None:
+    def __init__(self, folder: Path, step: int | None = None, how: str | None = None) -> None:
+        self.step = step
         after = "interrupted" if step is None else f"stopped after step {step:,}"
-        super().__init__(f"{after}; `psitext resume {folder}` goes on from there")
+        super().__init__(f"{after}; {how or f'`psitext resume {folder}`'} goes on from there")
+
+
+def no_run(path: Path, what: str = "") -> UserError:
+    """The error of a folder in which no run has started; one with a run for each seed names these."""
+    seeds = sorted((file.parent for file in path.glob(f"seed-*/{RECIPE}")), key=lambda one: (len(one.name), one.name))
+    if not seeds:
+        return UserError(f"{path} holds no run{what}: it has no {RECIPE}")
+    named = ", ".join(map(str, seeds[:12])) + (" ..." if len(seeds) > 12 else "")
+    return UserError(
+        f"{path} holds a run for each seed; name one of {named} (the same finetune command goes on with all of them)"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from psitext.assemble import EncoderConfig, HeadConfig
 from psitext.config import Config, build, merged, read_recipe, with_overrides
@@ -80,7 +81,7 @@ class LabelledConfig(Config):
     pair: str | None = None
     label: str = "label"
     limit: int | None = Field(default=None, gt=0)  # at most so many training examples, drawn by the data seed
-    seed: int = 0  # of that draw and of a dev split made from train; not of the run
+    seed: int = Field(default=0, ge=0)  # of that draw and of a dev split made from train; not of the run
 
 
 class LiftConfig(Config):
@@ -108,6 +109,23 @@ class FinetuneRecipe(Config):
     train: TrainConfig = TrainConfig(epochs=3, batch_sequences=32)
     class_weights: Literal["none", "balanced"] | tuple[float, ...] = "none"
     calibrate: bool = True  # fit the temperature on dev
+
+    @field_validator("class_weights", mode="before")
+    @classmethod
+    def _weights_of_classes(cls, value: Any) -> Any:
+        if value in ("none", "balanced"):
+            return value
+        numbers = list(value) if isinstance(value, list | tuple) else []
+        plain = all(isinstance(one, int | float) and not isinstance(one, bool) for one in numbers)
+        if not plain or not all(0 <= one < math.inf for one in numbers) or not any(numbers):
+            raise ValueError("it takes 'none', 'balanced', or a list of numbers >= 0 that are not all 0")
+        return value
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if self.task is not None and self.data.train is not None:
+            raise ValueError("task (--task) and data.train (--data) both say what to train on; leave one of them out")
+        return self
 
     @model_validator(mode="after")
     def _lift_fits(self) -> Self:

@@ -63,14 +63,18 @@ def part_of(lengths: Ints) -> Ints:
     return np.sort(order[: int(np.searchsorted(np.cumsum(lengths[order]), MOST_TOKENS)) + 1])
 
 
-def task_metrics(sources: Mapping[str, SupervisedSource], task: Task, precision: Precision) -> Validation:
-    """The task's metrics on each development split; the headline of the first one decides what is best."""
+def task_metrics(sources: Mapping[str, SupervisedSource], task: Task) -> Validation:
+    """The task's metrics on each development split; the headline of the first one decides what is best.
+
+    Always in float32, like the scores of the finished model, however the network is trained: the best weights are
+    those with the best of these scores.
+    """
     names: Sequence[str] = list(sources)
 
     def evaluate(network: nn.Module) -> Mapping[str, float]:
         values: dict[str, float] = {}
         for name in names:
-            found = evaluate_network(network, sources[name], task, precision=precision)
+            found = evaluate_network(network, sources[name], task)
             prefix = "" if name == names[0] else f"{name}_"
             values |= {prefix + key: value for key, value in found.items()}
         return values

@@ -22,7 +22,7 @@ class OptimConfig(Config):
     """
 
     kind: Literal["auto", "adamw", "cadamw", "cadamw-paper"] = "auto"
-    lr: float = Field(default=5e-4, gt=0)  # at the peak
+    lr: float = Field(default=5e-4, gt=0, le=1e9)  # at the peak
     warmup: float = Field(default=0.06, ge=0, lt=1)  # fraction of all steps
     schedule: Literal["linear", "cosine", "constant"] = "linear"
     weight_decay: float = Field(default=0.01, ge=0)  # decoupled (Loshchilov and Hutter 2019); never on biases and norms
@@ -30,4 +30,5 @@ class OptimConfig(Config):
     beta2: float = Field(default=0.999, gt=0, lt=1)
     eps: float = Field(default=ADAM_EPS, gt=0)
     clip: float = Field(default=1.0, ge=0)  # largest global gradient norm; 0 = never clip
-    head_lr: float = Field(default=1.0, gt=0)  # factor on the learning rate of the head, which starts from nothing
+    # Factor on the learning rate of the head, which starts from nothing.
+    head_lr: float = Field(default=1.0, gt=0, le=1e9)
