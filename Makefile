@@ -35,6 +35,7 @@ test: $(STAMP) ## run the tests (those on real data too where PSITEXT_DATA names
 
 lint: $(STAMP) ## check style with ruff
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 
 types: $(STAMP) ## check types with mypy
 	$(BIN)/mypy

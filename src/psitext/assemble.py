@@ -77,19 +77,13 @@ READ_TOKENS = ("tagging", "span")  # kinds of tasks whose heads read the states 
 
 def encoder_config(tree: Mapping[str, Any], origin: str) -> EncoderConfig:
     """Check the settings of an encoder of whatever family they name."""
-    family = tree.get("family", "bert")
-    if family not in ENCODERS:
-        known = near(str(family), ENCODERS) or "; there are: " + ", ".join(ENCODERS)
-        raise UserError(f"{origin} names no known family {family!r}{known}")
+    family = _known(tree.get("family", "bert"), ENCODERS, f"{origin} names no known family")
     return build(ENCODERS[family][0], tree, f"the encoder of {origin}")
 
 
 def head_config(tree: Mapping[str, Any], origin: str) -> HeadConfig:
     """Check the settings of a task's head of whatever kind they name."""
-    kind = tree.get("kind", "affine")
-    if kind not in HEADS:
-        known = near(str(kind), HEADS) or "; there are: " + ", ".join(HEADS)
-        raise UserError(f"{origin} names no known kind of head {kind!r}{known}")
+    kind = _known(tree.get("kind", "affine"), HEADS, f"{origin} names no known kind of head")
     return build(HEADS[kind][0], tree, f"the head of {origin}")
 
 
@@ -143,6 +137,13 @@ def balanced_weights(labels: np.ndarray[Any, Any], classes: int) -> Tensor:
     counts = np.bincount(labels, minlength=classes)
     weights = np.where(counts > 0, len(labels) / (classes * np.maximum(counts, 1)), 1.0)
     return torch.tensor(weights, dtype=torch.float32)
+
+
+def _known(name: Any, table: Mapping[str, object], wrong: str) -> str:
+    """A name that the table has."""
+    if str(name) not in table:
+        raise UserError(f"{wrong} {name!r}{near(str(name), table) or '; there are: ' + ', '.join(table)}")
+    return str(name)
 
 
 def _affine(task: Task, config: HeadConfig) -> AffineConfig:

@@ -99,8 +99,7 @@ class Bert(nn.Module):
         for number, block in enumerate(self.blocks, start=1):
             x = block(x, mask, asked if number == len(self.blocks) else None)
         if asked is not None:
-            unread = x.new_full((batch.ids.numel(), x.shape[-1]), torch.nan)  # so that reading what was not asked shows
-            x = unread.index_copy(0, asked.at, x).unflatten(0, batch.ids.shape)
+            x = asked.spread(x, batch.ids.shape)
         return SentenceState(self._pool(x, batch), x)
 
     def _pool(self, x: Tensor, batch: Batch) -> Tensor:

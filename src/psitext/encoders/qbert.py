@@ -128,8 +128,7 @@ class Qbert(nn.Module):
         for number, block in enumerate(self.blocks, start=1):
             x = block(x, mask, asked if number == len(self.blocks) else None, first)
         if asked is not None:
-            unread = x.new_full((2, batch.ids.numel(), x.shape[-1]), torch.nan)  # reading what was not asked shows
-            x = unread.index_copy(1, asked.at, x).unflatten(1, batch.ids.shape)
+            x = asked.spread(x, batch.ids.shape)
         tokens = to_complex(x)
         return SentenceState(vectors_of(tokens, batch, self.config.pool), tokens)
 

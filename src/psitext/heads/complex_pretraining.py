@@ -16,13 +16,10 @@ from torch.nn import functional as F
 
 from psitext.encoders.bert import ACTIVATIONS
 from psitext.encoders.qbert import LINEAR, ComplexConfig, Qbert
-from psitext.heads.affine import Prediction, tokens_of
-from psitext.heads.pretraining import PretrainingConfig
+from psitext.heads.pretraining import PretrainingConfig, PretrainingHeads
 from psitext.nn.complex.layout import modulus, planar, to_complex
 from psitext.nn.complex.linear import ComplexLinear, initialise_complex
 from psitext.nn.numerics import MIN_PROBABILITY, unit
-from psitext.state import State
-from psitext.text.batches import Batch
 
 
 class ComplexMaskedWords(nn.Module):
@@ -88,23 +85,11 @@ class ModulusNextSentence(nn.Module):
         return modulus(self.output(torch.tanh(self.dense(planar(vector)))))
 
 
-class ComplexPretrainingHead(nn.Module):
-    """{"words": (M, V) logits at ``token_at``; "next": (B, 2) logits, class 0 = B follows A}; as a BERT's."""
+class ComplexPretrainingHead(PretrainingHeads):
+    """The two heads of a complex encoder."""
 
     def __init__(self, encoder: Qbert, config: PretrainingConfig) -> None:
         super().__init__()
         self.words = ComplexMaskedWords(encoder, config)
         next_sentence = ModulusNextSentence if encoder.config.family == "cvbert" else QuantumNextSentence
         self.next = next_sentence(encoder.config) if config.next_sentence else None
-
-    def reads(self, batch: Batch) -> Tensor:
-        """(M,) places of the masked words."""
-        return batch.targets["token_at"]
-
-    def forward(self, state: State, batch: Batch) -> Prediction:
-        """Predict the masked words, and whether the second text follows the first."""
-        masked = tokens_of(state).flatten(0, 1)[batch.targets["token_at"]]  # (M, D)
-        prediction = {"words": self.words(masked)}
-        if self.next is not None:
-            prediction["next"] = self.next(state.vector)
-        return prediction

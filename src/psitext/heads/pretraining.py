@@ -46,15 +46,14 @@ class MaskedWords(nn.Module):
         return logits
 
 
-class PretrainingHead(nn.Module):
-    """{"words": (M, V) logits at ``token_at``; "next": (B, 2) logits, class 0 = B follows A}."""
+class PretrainingHeads(nn.Module):
+    """{"words": (M, V) logits at ``token_at``; "next": (B, 2) logits, class 0 = B follows A}, of any family.
 
-    def __init__(self, encoder: Bert, config: PretrainingConfig) -> None:
-        super().__init__()
-        self.words = MaskedWords(encoder, config.tied)
-        self.next = nn.Linear(encoder.config.width, 2) if config.next_sentence else None
-        if self.next is not None:
-            initialise(self.next, encoder.config.init_std)
+    ``words`` reads (M, D) masked tokens, ``next`` (B, D) vectors; real or complex as the encoder gives them.
+    """
+
+    words: nn.Module
+    next: nn.Module | None
 
     def reads(self, batch: Batch) -> Tensor:
         """(M,) places of the masked words."""
@@ -65,5 +64,19 @@ class PretrainingHead(nn.Module):
         masked = tokens_of(state).flatten(0, 1)[batch.targets["token_at"]]  # (M, D)
         prediction = {"words": self.words(masked)}
         if self.next is not None:
-            prediction["next"] = self.next(state.to_real())
+            prediction["next"] = self.next(state.vector)
         return prediction
+
+
+class PretrainingHead(PretrainingHeads):
+    """BERT's two heads."""
+
+    words: MaskedWords
+    next: nn.Linear | None
+
+    def __init__(self, encoder: Bert, config: PretrainingConfig) -> None:
+        super().__init__()
+        self.words = MaskedWords(encoder, config.tied)
+        self.next = nn.Linear(encoder.config.width, 2) if config.next_sentence else None
+        if self.next is not None:
+            initialise(self.next, encoder.config.init_std)

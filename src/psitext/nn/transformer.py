@@ -67,6 +67,14 @@ class Asked:
         queries = (torch.arange(rows, device=at.device) * width).repeat_interleave(most)
         return cls(at, queries.index_copy(0, back, at), back)
 
+    def spread(self, states: Tensor, shape: torch.Size) -> Tensor:
+        """(..., P, D) states at their places in (..., R, T, D) rows; nan elsewhere, so that reading what was not asked
+        shows.
+        """
+        unread = states.new_full((*states.shape[:-2], shape.numel(), states.shape[-1]), torch.nan)
+        rows: Tensor = unread.index_copy(-2, self.at, states).unflatten(-2, shape)
+        return rows
+
     def of_mask(self, mask: Tensor | None) -> Tensor | None:
         """The (R, 1, T, T) mask for the queries alone, (R, 1, Q, T); one that is the same for all queries stays."""
         if mask is None or mask.shape[-2] == 1:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
-from psitext.nn.dropout import dropout
+from psitext.nn.dropout import Dropout, dropout
 from psitext.nn.numerics import MIN_MODULUS
 
 
@@ -93,20 +93,10 @@ def planar_dropout(x: Tensor, rate: float) -> Tensor:
     return x * scale
 
 
-class PlanarDropout(nn.Module):
+class PlanarDropout(Dropout):
     """Dropout of complex elements while training; (2, ...) -> (2, ...)."""
-
-    def __init__(self, rate: float) -> None:
-        super().__init__()
-        if not 0 <= rate < 1:
-            raise ValueError(f"a dropout rate is from 0 to below 1, not {rate}")
-        self.rate = rate
 
     def forward(self, x: Tensor) -> Tensor:
         """(2, ...) -> (2, ...), one mask for both parts."""
         check_planar(x)
         return planar_dropout(x, self.rate) if self.training else x
-
-    def extra_repr(self) -> str:
-        """The rate, for printing."""
-        return f"rate={self.rate}"
