@@ -61,9 +61,17 @@ def test_law_every_record_is_a_task() -> None:
 @pytest.mark.parametrize("name", queue_names())
 def test_smoke_queue_names_tasks_and_recipes_that_exist(name: str) -> None:
     queue = read_queue(name)
-    assert all(load_task(job.task).name == job.task for job in jobs(queue))
-    bench = Bench(Path("out"), Path("results"), None, {})
-    assert all(recipe_of(job, bench).task == job.task for job in jobs(queue))
+    bench = Bench(Path("out"), Path("results"), Path("data"), {})
+    for job in jobs(queue):
+        if job.variant.how == "pretrain":
+            recipe = recipe_of(job, bench)
+            assert isinstance(recipe, PretrainRecipe)
+            assert {part.dir for part in recipe.corpus} == {"data"}
+        elif job.variant.how != "appendix-a":
+            assert load_task(job.task).name == job.task
+            assert recipe_of(job, bench).tree()["task"] == job.task
+    others = [read_queue(other) for other in queue.beside]
+    assert all(len(list(jobs(other))) > 0 for other in others)
 
 
 def test_law_results_that_are_there_are_of_recipes_that_a_queue_names() -> None:

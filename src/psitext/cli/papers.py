@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -22,22 +22,27 @@ def reproduce(
     only: Annotated[
         list[str] | None, typer.Option("--only", help="Only these variants or tasks; may be repeated.")
     ] = None,
+    scale: Annotated[
+        str, typer.Option("--scale", help="mini: sizes for two cores; full: the paper's own, where they are given.")
+    ] = "mini",
     results: Annotated[Path, typer.Option("--results", help="Folder of the result lines.")] = Path("results"),
     out: Out = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Run what a table of a paper still lacks, resume what stopped, and print the table.
+    """Run what a table or figure of a paper still lacks, resume what stopped, and print the table.
 
     Example: psitext reproduce bert/glue-minilm --init minilm=hf:all-MiniLM-L6-v2
     """
     from psitext.cli.terminal import shown
     from psitext.experiments import queue
     from psitext.experiments.results import pages
+    from psitext.files import write_atomic
 
     if artefact is None:
         for name, path in queue.queue_names().items():
             typer.echo(f"{name:28} {queue.read_queue(name).title if path else ''}")
         return
+    artefact = queue.at_scale(artefact, _scale(scale))
     wanted = queue.read_queue(artefact)
     named = _named(init or [])
     _known("--only", only or [], [name for run in wanted.runs for name in (run.name, *run.tasks)], artefact)
@@ -45,7 +50,10 @@ def reproduce(
     stem = artefact.removesuffix(".toml").replace("/", "-")
     bench = queue.Bench(out or Path("runs") / stem, results / f"{stem}.jsonl", data_dir, named)
     queue.work(wanted, bench, shown, only or [])
-    typer.echo(pages.section(wanted, bench.results))
+    drawing = pages.figure(wanted, bench.results)
+    if drawing is not None:
+        write_atomic(bench.out / "figure.svg", drawing)
+    typer.echo(pages.section(wanted, bench.results, str(bench.out / "figure.svg") if drawing else ""))
 
 
 def demo(
@@ -139,6 +147,14 @@ def discocat(
     score_table(results)
     rows_table([{"split": split, **share} for split, share in reach.items()])
     rows_table(evaluation.baseline_scores(*found))
+
+
+def _scale(given: str) -> Literal["mini", "full"]:
+    from psitext.errors import UserError
+
+    if given not in ("mini", "full"):
+        raise UserError(f"--scale takes mini or full, not {given!r}")
+    return "mini" if given == "mini" else "full"
 
 
 def _known(option: str, given: Iterable[str], names: Sequence[str], artefact: str) -> None:

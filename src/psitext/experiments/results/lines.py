@@ -121,3 +121,8 @@ def _no_constant(name: str) -> None:
 
 def _cut_short(path: Path, number: int) -> str:
     return f"{path} line {number} is cut short, as by a crash; remove it (its run counts as not done)"
+
+
+def newest(path: Path) -> list[ResultLine]:
+    """The lines of a file that hold, where a run was done again the last one; none of a file that is not there."""
+    return list(latest(read(path)).values()) if path.exists() else []

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
 from psitext.errors import UserError
-from psitext.experiments.results import lines, report, stamp
+from psitext.experiments.results import figures, lines, report, stamp
 from psitext.experiments.results.lines import ResultLine
 from psitext.experiments.runs.folder import RunFolder, no_run
 from psitext.files import write_atomic
@@ -29,7 +30,7 @@ RULES: tuple[Literal["entries", "tasks"], ...] = ("entries", "tasks")
 
 
 def write_results(folder: Path, out: Path) -> None:
-    """The Markdown page of all result lines below a folder."""
+    """The Markdown page of all result lines below a folder; its figures go into ``figures/`` beside it."""
     from psitext.experiments.queue import queue_names, read_queue
 
     if not folder.is_dir():
@@ -37,27 +38,73 @@ def write_results(folder: Path, out: Path) -> None:
     known = {name.replace("/", "-"): name for name in queue_names()}
     parts = [HEAD]
     for file in sorted(folder.glob("*.jsonl")):
-        if file.stem in known:
-            parts.append(section(read_queue(known[file.stem]), file))
-        else:
+        if file.stem not in known:
             parts.append(measurements(file))
+            continue
+        queue = read_queue(known[file.stem])
+        drawing = figure(queue, file)
+        if drawing is not None:
+            write_atomic(out.parent / "figures" / f"{file.stem}.svg", drawing)
+            parts.append(section(queue, file, f"figures/{file.stem}.svg"))
+        else:
+            parts.append(section(queue, file))
     write_atomic(out, "\n".join(parts))
 
 
-def section(queue: Queue, file: Path) -> str:
-    """One queue's table: a row for every variant, a column for every task and split."""
-    found = list(lines.latest(lines.read(file)).values()) if file.exists() else []
+def section(queue: Queue, file: Path, drawing: str = "") -> str:
+    """One queue's table: the paper's own rows, one for every variant, and those of other queues; a column for every
+    task and split. ``drawing`` is where its figure lies.
+    """
+    found = lines.newest(file)
+    if queue.all_metrics:
+        return _every_metric(queue.title, queue.note.strip(), queue.command, found)
     by_cell: dict[tuple[str, str], list[ResultLine]] = {}
-    for line in found:
-        row = line.run
-        by_cell.setdefault((row, _column(line)), []).append(line)
-    columns = list(dict.fromkeys(column for _, column in by_cell))
+    for line in [*found, *_beside(queue, file.parent, {line.task for line in found})]:
+        by_cell.setdefault((line.run, _column(line)), []).append(line)
+    columns = list(dict.fromkeys(_column(line) for line in found))
     rows = list(dict.fromkeys(row for row, _ in by_cell))
-    table = [[row, *(cell(by_cell.get((row, column), [])) for column in columns)] for row in rows]
+    table = [[f"*{name}*", *(_reported(scores, column) for column in columns)] for name, scores in queue.paper.items()]
+    table += [[row, *(cell(by_cell.get((row, column), [])) for column in columns)] for row in rows]
     head = [f"## {queue.title}", "", queue.note.strip(), "", f"Made by: `{queue.command}`", ""]
-    table.append(["training rows", *(_training_rows(column, by_cell) for column in columns)])
+    table.append(
+        ["training tokens" if queue.curve else "training rows", *(_trained_on(column, by_cell) for column in columns)]
+    )
     averages = [text for row in rows if (text := average(row, by_cell))]
-    return "\n".join([*head, markdown(["", *columns], table), "", *averages, _cost(found), ""])
+    shown = [f"![{queue.title}]({drawing})", ""] if drawing else []
+    return "\n".join([*head, *shown, markdown(["", *columns], table), "", *averages, _cost(found), ""])
+
+
+def figure(queue: Queue, file: Path) -> str | None:
+    """The curves of a queue that has them, as SVG: one for every variant, the mean over its seeds."""
+    by_run: dict[str, list[list[dict[str, float]]]] = {}
+    found = lines.newest(file)
+    for line in [*_beside(queue, file.parent, {line.task for line in found}), *found]:
+        if queue.curve and "curve" in line.notes:
+            by_run.setdefault(line.run, []).append(line.notes["curve"])
+    if not by_run:
+        return None
+    curves = {
+        name: [
+            (fmean(point["tokens"] for point in points), fmean(point[queue.curve] for point in points))
+            for points in zip(*seeds, strict=False)
+        ]
+        for name, seeds in by_run.items()
+    }
+    return figures.learning_curves(curves, x="tokens trained on", y=f"{queue.curve} (dev)")
+
+
+def _beside(queue: Queue, folder: Path, tasks: Set[str]) -> Iterator[ResultLine]:
+    """Lines of other queues that belong into this table, under their names here."""
+    for name, rows in queue.beside.items():
+        for line in lines.newest(folder / f"{name.replace('/', '-')}.jsonl"):
+            if line.run in rows and line.task in tasks:
+                yield line.model_copy(update={"run": rows[line.run]})
+
+
+def _reported(scores: Mapping[str, float], column: str) -> str:
+    """What a paper reports for a column, which is called "task, metric" or "task split, metric"."""
+    value = scores.get(column.split(",")[0])
+    return "" if value is None else f"{value:.3f}"
 
 
 def average(row: str, by_cell: Mapping[tuple[str, str], Sequence[ResultLine]]) -> str:
@@ -93,16 +140,22 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def measurements(file: Path) -> str:
     """A table of any result lines: what was measured, with every metric."""
-    found = list(lines.latest(lines.read(file)).values())
-    names = list(dict.fromkeys(name for line in found for name in line.metrics))
-    rows = [[line.run, line.task, *(_number(line.metrics.get(name)) for name in names)] for line in found]
+    found = lines.newest(file)
     command = next((str(line.notes["command"]) for line in found if "command" in line.notes), "")
     title = next(
         (str(line.notes["title"]) for line in found if "title" in line.notes),
         file.stem.replace("_", " ").capitalize(),
     )
+    return _every_metric(title, "", command, found)
+
+
+def _every_metric(title: str, note: str, command: str, found: Sequence[ResultLine]) -> str:
+    """A row for every line, a column for every metric."""
+    names = list(dict.fromkeys(name for line in found for name in line.metrics))
+    rows = [[line.run, line.task, *(_number(line.metrics.get(name)) for name in names)] for line in found]
+    text = [note, ""] if note else []
     made = [f"Made by: `{command}`", ""] if command else []
-    return "\n".join([f"## {title}", "", *made, markdown(["", "of", *names], rows), "", _cost(found), ""])
+    return "\n".join([f"## {title}", "", *text, *made, markdown(["", "of", *names], rows), "", _cost(found), ""])
 
 
 def write_runs(folders: Sequence[Path], out: Path) -> None:
@@ -179,7 +232,7 @@ def _entry(line: ResultLine) -> str:
     return two.get(line.split, line.task) if line.task == "mnli" else line.task
 
 
-def _training_rows(column: str, by_cell: Mapping[tuple[str, str], Sequence[ResultLine]]) -> str:
+def _trained_on(column: str, by_cell: Mapping[tuple[str, str], Sequence[ResultLine]]) -> str:
     """How many examples the variants of a column were trained on."""
     counts = {line.rows["train"] for (_, name), found in by_cell.items() if name == column for line in found}
     return " or ".join(f"{count:,}" for count in sorted(counts))

@@ -1,0 +1,141 @@
+"""What a queue is: the runs behind a table or a figure of a paper, as one file.
+
+A queue (``recipes/papers/<paper>/<artefact>.toml``) lists variants; a variant is a way to answer tasks, or to
+pre-train, with its seeds. The same artefact at the paper's own sizes is ``<artefact>-full.toml`` beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from psitext.baselines.discocat.settings import DiscocatConfig
+from psitext.config import RECIPES, Config, build, read_toml, recipe_hash
+from psitext.errors import UserError, near
+from psitext.experiments.runs.recipes import FinetuneRecipe, PretrainRecipe, resolve_recipe
+
+SEEDED = ("pretrain", "finetune", "discocat")  # ways that answer differently under another seed
+Scale = Literal["mini", "full"]
+
+
+class Variant(Config):
+    """One row of a table, or one curve of a figure."""
+
+    name: str
+    how: Literal["finetune", "frozen", "baselines", "discocat", "pretrain", "appendix-a"] = "finetune"
+    recipe: str = "finetune"
+    init: str | None = None  # a name that --init gives a model for ("minilm"), or a model as elsewhere
+    tasks: tuple[str, ...]  # for pre-training, what its text is called; for appendix A, its case
+    seeds: tuple[int, ...] = (1,)
+    limit: int | None = None  # training examples
+    set: tuple[str, ...] = ()  # a.b=c laid over the recipe
+    discocat: DiscocatConfig = DiscocatConfig()  # settings of how = "discocat", which follows no recipe
+    splits: tuple[str, ...] = ()  # to score on, but for fine-tuning; without any, the task's dev splits
+
+
+class Queue(Config):
+    """A table's or a figure's runs, and what its page says of them."""
+
+    title: str
+    note: str = ""
+    command: str = ""  # what a reader types to make the lines
+    all_metrics: bool = False  # a column for every metric, instead of one for every task
+    curve: str = ""  # which loss on dev is drawn over tokens; none for a table
+    beside: dict[str, dict[str, str]] = Field(
+        default_factory=dict
+    )  # rows of other queues, by queue: name there, name here
+    paper: dict[str, dict[str, float]] = Field(
+        default_factory=dict
+    )  # the paper's row: task ("mnli dev_matched"): score
+    runs: tuple[Variant, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One run of a queue."""
+
+    variant: Variant
+    task: str
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Where its folder lies below the queue's: variant/task/seed."""
+        return f"{self.variant.name}/{self.task}/seed-{self.seed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Where a queue works: its folders, its result lines, its data and the models that its names stand for."""
+
+    out: Path
+    results: Path
+    data_dir: Path | None
+    inits: Mapping[str, str]
+
+
+def queue_names() -> dict[str, Path]:
+    """The queues that ship with psitext, by paper/artefact."""
+    folder = RECIPES / "papers"
+    return {str(path.relative_to(folder).with_suffix("")): path for path in sorted(folder.rglob("*.toml"))}
+
+
+def at_scale(name: str, scale: Scale) -> str:
+    """The name of an artefact's queue at a scale. Errors: it has none of that scale."""
+    if scale == "mini" or name.endswith(".toml"):
+        return name
+    full = f"{name}-full"
+    known = queue_names()
+    if name in known and full not in known:
+        there = ", ".join(one.removesuffix("-full") for one in known if one.endswith("-full"))
+        raise UserError(f"{name} has one scale only; the paper's own sizes are there for: {there}")
+    return full
+
+
+def read_queue(name: str) -> Queue:
+    """A queue by paper/artefact, or a TOML file."""
+    known = queue_names()
+    if name not in known and not name.endswith(".toml"):
+        raise UserError(
+            f"nothing to reproduce is called {name!r}{near(name, known) or '; there is: ' + ', '.join(known)}"
+        )
+    path = known.get(name, Path(name))
+    return build(Queue, read_toml(path), path.name)
+
+
+def jobs(queue: Queue) -> Iterator[Job]:
+    """Every run, in the order of the file."""
+    for variant in queue.runs:
+        for task in variant.tasks:
+            for seed in variant.seeds if variant.how in SEEDED else (0,):
+                yield Job(variant, task, seed)
+
+
+def recipe_of(job: Job, bench: Bench) -> FinetuneRecipe | PretrainRecipe:
+    """The complete recipe of a job."""
+    variant = job.variant
+    overrides = [*variant.set, f"train.seed={job.seed}"]
+    if variant.how == "pretrain":
+        found = resolve_recipe("pretrain", variant.recipe, overrides, {"name": variant.name})
+        return found if bench.data_dir is None else _in_folder(found, bench.data_dir)
+    data = {"dir": str(bench.data_dir) if bench.data_dir else None, "limit": variant.limit}
+    init = None if variant.init is None else bench.inits.get(variant.init, variant.init)
+    given: dict[str, Any] = {"task": job.task, "data": data, "name": variant.name, "init": init}
+    return resolve_recipe("finetune", variant.recipe, overrides, given)
+
+
+def _in_folder(recipe: FinetuneRecipe | PretrainRecipe, folder: Path) -> PretrainRecipe:
+    assert isinstance(recipe, PretrainRecipe)
+    parts = tuple(part.model_copy(update={"dir": part.dir or str(folder)}) for part in recipe.corpus)
+    return recipe.model_copy(update={"corpus": parts})
+
+
+def hash_of(job: Job) -> str:
+    """The hash of a job's recipe without what differs between machines: where data and models lie."""
+    if job.variant.how in ("discocat", "appendix-a"):
+        return recipe_hash(job.variant.model_copy(update={"tasks": (job.task,), "seeds": (job.seed,)}))
+    return recipe_hash(recipe_of(job, Bench(Path(), Path(), None, {})))

@@ -1,0 +1,53 @@
+"""Work on a queue: do what is missing, never what is done.
+
+Every finished run appends one result line for each split; a run whose lines are there is skipped, one that was
+stopped goes on from its last checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from psitext.errors import UserError
+from psitext.experiments.queue.plan import Bench, Job, Queue, hash_of, jobs
+from psitext.experiments.queue.ways import WAYS
+from psitext.experiments.results import lines
+from psitext.train.loop import Hook
+
+Show = Callable[[str], AbstractContextManager[Hook]]
+
+
+def work(queue: Queue, bench: Bench, show: Show, only: Sequence[str] = ()) -> int:
+    """Do what is missing; returns how many runs were done now. ``only`` keeps the variants and tasks that it names."""
+    done = 0
+    wanted = [job for job in jobs(queue) if not only or {job.variant.name, job.task} & set(only)]
+    for job in wanted:
+        _check_init(job, bench)  # of all of them before the first, which may take hours
+    for job in wanted:
+        if _is_done(job, bench):
+            continue
+        with show(job.name) as hook:
+            for line in WAYS[job.variant.how](job, bench, hook):
+                lines.append(bench.results, line)
+        done += 1
+    return done
+
+
+def _check_init(job: Job, bench: Bench) -> None:
+    """Refuse a run still to do whose model nobody has named: what its queue calls it is no place of a model."""
+    init = job.variant.init
+    named = init is None or init in bench.inits or init.startswith("hf:") or Path(init).exists()
+    if not named and job.variant.how in ("finetune", "frozen") and not _is_done(job, bench):
+        raise UserError(
+            f"{job.variant.name!r} starts from a model that the queue calls {init!r}; say which one it is with "
+            f"--init {init}=<a run, a model folder, or hf:...>"
+        )
+
+
+def _is_done(job: Job, bench: Bench) -> bool:
+    if not bench.results.exists():
+        return False
+    key = (job.task, job.seed, hash_of(job))  # the recipe holds the variant's name
+    return any((line.task, line.seed, line.recipe) == key for line in lines.read(bench.results))
