@@ -202,7 +202,10 @@ def test_known_a_table_too_small_to_hold_rows_out(tmp_path: Path) -> None:
     sentence = r"two.csv is too small to .* takes every row of the label '(up|down)'; give a file for that with --dev"
     with pytest.raises(UserError, match=sentence):
         read_labelled(toys.finetuning(data=data))
-    assert len(read_labelled(toys.finetuning(data=data | {"dev": data["train"]})).train) == 2
+    with pytest.raises(UserError, match=r"is given to train on and to judge by"):
+        read_labelled(toys.finetuning(data=data | {"dev": data["train"]}))
+    dev = str(toys.table(tmp_path / "dev.csv", rows))
+    assert len(read_labelled(toys.finetuning(data=data | {"dev": dev})).train) == 2
 
 
 def test_law_the_log_has_the_scores_of_the_finished_model(tmp_path: Path) -> None:

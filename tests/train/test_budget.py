@@ -50,6 +50,12 @@ def test_known_what_is_left_open_is_once_an_epoch(bench: Bench) -> None:
     assert (given.evaluate_every, given.checkpoint_every) == (4, 3)
 
 
+def test_known_a_budget_that_cannot_be_counted(bench: Bench) -> None:
+    config = bench.config(steps=None, tokens=10**18)
+    with pytest.raises(UserError, match=r"train.tokens = 1,000,000,000,000,000,000 is more than 1,000,000 times the"):
+        budget.resolve(config, bench.source)
+
+
 def test_law_a_settled_budget_stays_as_it_is(bench: Bench) -> None:
     once = budget.resolve(bench.config(steps=None, epochs=2, evaluate_every=0), bench.source)
     assert budget.resolve(once, bench.source) == once

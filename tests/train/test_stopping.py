@@ -12,7 +12,7 @@ from psitext.train import stopping
 from psitext.train.stopping import Stop
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_law_the_first_signal_asks(number: signal.Signals) -> None:
     before = {each: signal.getsignal(each) for each in stopping.SIGNALS}
     with Stop() as stop:

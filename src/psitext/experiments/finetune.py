@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -140,6 +141,11 @@ def judged_on(task: Task) -> tuple[str, ...]:
 
 def _own_files(data: LabelledConfig) -> Labelled:
     assert data.train is not None
+    if data.dev is not None and os.path.realpath(data.dev) == os.path.realpath(data.train):
+        raise UserError(
+            f"{data.dev} is given to train on and to judge by (--data, --dev), which would judge nothing; leave --dev "
+            "out, and a tenth of the rows is kept for that"
+        )
     train, task = load_table(data.train, text=data.text, pair=data.pair, label=data.label)
     if data.dev is None:
         # A tenth of the rows, chosen by a keyed draw, judges the rest.

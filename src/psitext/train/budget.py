@@ -22,6 +22,7 @@ from psitext.train.loop import Stepper
 from psitext.train.settings import TrainConfig
 
 WARM_STEPS, TIMED_STEPS = 2, 8
+MOST_EPOCHS = 1_000_000  # as TrainConfig.epochs
 RESERVE = 0.04  # of a time budget goes to evaluation, checkpoints and reading; measured runs spend less
 
 
@@ -56,6 +57,11 @@ def _steps(config: TrainConfig, source: Source, an_epoch: int, seconds_a_step: f
         batches = sum(len(_plan(config, source, epoch, ranks)) for epoch in range(1, whole))
         return max(1, (an_epoch if whole else 0) + batches + round((config.epochs - whole) * an_epoch))
     assert config.tokens is not None
+    once = int(source.lengths(0).sum())
+    if config.tokens > MOST_EPOCHS * once:  # counting its steps would take longer than anyone waits
+        raise UserError(
+            f"train.tokens = {config.tokens:,} is more than {MOST_EPOCHS:,} times the {once:,} tokens that there are"
+        )
     spent = 0
     for epoch in itertools.count():
         lengths = source.lengths(epoch)

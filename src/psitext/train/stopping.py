@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a question that the loop answers after the step it is in."""
+"""Ctrl-C, SIGTERM and a closed terminal as a question that the loop answers after the step it is in."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from types import FrameType
 from typing import Self
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
 SAME = 2.0  # seconds in which a second signal is the same wish: launchers pass on what the terminal sent already
 
 
