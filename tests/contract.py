@@ -22,7 +22,7 @@ from psitext.config import Config
 from psitext.errors import UserError
 from psitext.model import TEXT, Model, Sentences, load
 from psitext.score.losses import classification
-from psitext.state import SentenceState, State, side_by_side
+from psitext.state import Bond, SentenceState, State, side_by_side
 from psitext.text.examples import Task
 from psitext.text.supervised import TextConfig
 from psitext.text.tokenizer import train as train_tokenizer
@@ -40,16 +40,31 @@ class Family:
     state: type[State]
     tokens: bool  # whether it keeps the states of tokens
     order: bool = True  # whether it knows which word comes first
+    marks: bool = True  # whether it reads [CLS] and [SEP], so that even an empty text has something to say
 
     @property
     def name(self) -> str:
         return str(self.config.tree()["family"])
+
+    @property
+    def lengths(self) -> list[int]:
+        return LENGTHS if self.marks else [max(length, 3) for length in LENGTHS]
 
 
 FAMILIES = [
     Family(config=tiny.SHAPE, state=SentenceState, tokens=True),
     *(Family(config=config, state=SentenceState, tokens=True) for config in tiny.COMPLEX.values()),
     Family(config=tiny.QCLS, state=SentenceState, tokens=False, order=False),
+    *(
+        Family(
+            config=config,
+            state=Bond if "rac" in name else SentenceState,
+            tokens=False,
+            order=name != "bag",
+            marks=False,
+        )
+        for name, config in tiny.RECURRENT.items()
+    ),
 ]
 
 
@@ -85,7 +100,7 @@ def test_law_the_declared_kind_of_state_comes_back(family: Family) -> None:
     state = encoder_of(family)(batch)
     assert type(state) is family.state
     assert len(state) == len(LENGTHS)
-    assert state.width == family.config.tree()["width"]
+    assert state.width == family.config.width  # type: ignore[attr-defined]
     assert torch.isfinite(real(state)).all()
     if family.tokens:
         assert state.tokens.shape == (*batch.ids.shape, state.width)
@@ -121,7 +136,7 @@ def test_law_what_is_read_matters(family: Family) -> None:
     """Every token of a sentence, and their order where the family knows it, reaches its state."""
     encoder, batch = encoder_of(family).double(), tiny.batch([8])
     before = real(encoder(batch))
-    for place in range(8):
+    for place in range(8) if family.marks else range(1, 7):
         ids = batch.ids.clone()
         ids[0, place] = 5 + (ids[0, place] - 4) % (tiny.VOCAB - 5)
         assert not torch.allclose(real(encoder(replace(batch, ids=ids))), before, rtol=0, atol=1e-9), place
@@ -171,7 +186,7 @@ def test_law_evaluation_is_deterministic_and_dropout_is_seeded(family: Family) -
 
 def test_law_any_head_reads_the_state(family: Family) -> None:
     """Affine, by a measurement, by moduli: the thesis of the product."""
-    batch = tiny.batch(LENGTHS, targets={"label": np.array([0, 1, 2, 0, 1, 2])})
+    batch = tiny.batch(family.lengths, targets={"label": np.array([0, 1, 2, 0, 1, 2])})
     state = encoder_of(family)(batch)
     task = Task(name="three", kind="classification", text="text", label="label", labels=("a", "b", "c"))
     loss = classification()["label"]
@@ -202,8 +217,10 @@ def test_law_the_parameters_have_one_name_each(family: Family) -> None:
 def test_law_settings_are_checked(family: Family) -> None:
     tree = family.config.tree()
     assert encoder_config(tree, "here") == family.config
-    with pytest.raises(UserError, match="the encoder of here has an unknown key 'widht'; did you mean 'width'"):
-        encoder_config({**tree, "widht": 8}, "here")
+    with pytest.raises(
+        UserError, match="the encoder of here has an unknown key 'vocab_sise'; did you mean 'vocab_size'"
+    ):
+        encoder_config({**tree, "vocab_sise": 8}, "here")
     with pytest.raises(UserError, match="here names no known family 'nobody'; there are: "):
         encoder_config({**tree, "family": "nobody"}, "here")
     assert family.name in assemble.ENCODERS

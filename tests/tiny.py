@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import torch
 
+from psitext.baselines.recurrent import RecurrentConfig, VectorsConfig
 from psitext.encoders.bert import Bert, BertConfig
 from psitext.encoders.qbert import CvbertConfig, Qbert, QbertConfig
 from psitext.encoders.qcls import QclsConfig
+from psitext.encoders.rac import RacConfig
 from psitext.randomness import below
 from psitext.text.batches import Batch, lay_out, packed, padded
 
@@ -45,6 +47,19 @@ COMPLEX: dict[str, QbertConfig | CvbertConfig] = {
     "widely-linear": QbertConfig(**_COMPLEX, linear="widely-linear", first="layer", pool="mean"),
 }
 QCLS = QclsConfig(vocab_size=VOCAB, width=8, max_len=16)
+_WORDS = {"vocab_size": VOCAB, "features": 3, "max_len": 16}
+RAC = RacConfig(**_WORDS, bond=7)
+# What reads words one after the other, by what it does with them.
+RECURRENT: dict[str, RacConfig | RecurrentConfig | VectorsConfig] = {
+    "rac": RAC,
+    "rac of two layers": RAC.model_copy(update={"layers": 2}),
+    "rac with a filler": RAC.model_copy(update={"pad": "word"}),
+    "tanh": RecurrentConfig(**_WORDS, width=8),
+    "gru": RecurrentConfig(**_WORDS, width=8, cell="gru", pad="zero"),
+    "mps": RecurrentConfig(**_WORDS, width=8, cell="mps"),
+    "flatten": VectorsConfig(**_WORDS, how="flatten", pad="word"),
+    "bag": VectorsConfig(**_WORDS),
+}
 
 
 def qbert(config: QbertConfig | CvbertConfig = COMPLEX["qbert"], seed: int = 0, **changes: object) -> Qbert:

@@ -15,10 +15,12 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
+from psitext.baselines.recurrent import Recurrent, RecurrentConfig, Vectors, VectorsConfig
 from psitext.config import build, first_unless_named
 from psitext.encoders.bert import Bert, BertConfig
 from psitext.encoders.qbert import CvbertConfig, Qbert, QbertConfig
 from psitext.encoders.qcls import Qcls, QclsConfig
+from psitext.encoders.rac import Rac, RacConfig
 from psitext.errors import UserError, near
 from psitext.heads.affine import AffineConfig, SequenceHead, SpanHead, TokenHead
 from psitext.heads.complex_pretraining import ComplexPretrainingHead
@@ -31,9 +33,9 @@ from psitext.text.examples import Task
 
 M = TypeVar("M", bound=nn.Module)
 
-Encoder = Bert | Qbert | Qcls
+Encoder = Bert | Qbert | Qcls | Rac | Recurrent | Vectors
 EncoderConfig = Annotated[
-    BertConfig | QbertConfig | CvbertConfig | QclsConfig,
+    BertConfig | QbertConfig | CvbertConfig | QclsConfig | RacConfig | RecurrentConfig | VectorsConfig,
     Field(discriminator="family"),
     first_unless_named(BertConfig),
 ]
@@ -46,7 +48,11 @@ ENCODERS: dict[str, tuple[type[EncoderConfig], Callable[[Any], Encoder]]] = {
     "qbert": (QbertConfig, Qbert),
     "cvbert": (CvbertConfig, Qbert),
     "qcls": (QclsConfig, Qcls),
+    "rac": (RacConfig, Rac),
+    "recurrent": (RecurrentConfig, Recurrent),
+    "vectors": (VectorsConfig, Vectors),
 }
+HAVE_TOKENS = ("bert", "qbert", "cvbert")  # families whose states keep those of tokens, in their context
 # What reads a whole text, over states of an encoder's width, as so many numbers.
 HEADS: dict[str, tuple[type[HeadConfig], Callable[[EncoderConfig, int, Any], nn.Module]]] = {
     "affine": (AffineConfig, lambda shape, outputs, config: SequenceHead(shape.real_width, outputs, config)),
@@ -58,6 +64,9 @@ USUAL_HEADS: dict[str, HeadConfig] = {
     "qbert": MeasurementConfig(),
     "cvbert": ModulusConfig(),
     "qcls": MeasurementConfig(),
+    "rac": AffineConfig(),
+    "recurrent": AffineConfig(),
+    "vectors": AffineConfig(),
 }
 # What a task's kind needs: a head over the states of such an encoder, and the loss that judges it.
 TASK_HEADS: dict[str, Callable[[EncoderConfig, Task, HeadConfig], nn.Module]] = {
@@ -104,7 +113,7 @@ def build_head(task: Task, encoder: Encoder, config: HeadConfig, seed: int = 0) 
 
     Errors: a head that cannot read what the task is about; an encoder without states of tokens, where they are read.
     """
-    if task.kind in READ_TOKENS and isinstance(encoder, Qcls):
+    if task.kind in READ_TOKENS and encoder.config.family not in HAVE_TOKENS:
         raise UserError(
             f"a {encoder.config.family} encoder has no states of tokens, which a task of kind {task.kind} reads"
         )
@@ -115,8 +124,9 @@ def build_pretraining_head(
     encoder: Encoder, config: PretrainingConfig, seed: int = 0
 ) -> PretrainingHead | ComplexPretrainingHead:
     """Fresh pre-training heads; a tied decoder shares the encoder's token embedding."""
-    if isinstance(encoder, Qcls):
-        raise UserError("a qcls encoder has no states of tokens, so there are no masked words to train it on")
+    if not isinstance(encoder, Bert | Qbert):
+        family = encoder.config.family
+        raise UserError(f"a {family} encoder has no states of tokens, so there are no masked words to train it on")
     if config.next_sentence and encoder.config.pool == "mean":
         pools = "'pooled' or 'cls'" if isinstance(encoder, Bert) else "'cls'"
         raise UserError(

@@ -194,3 +194,21 @@ def test_law_a_long_question_leaves_room_for_the_passage() -> None:
     empty = encoded([Example("who", ""), Example("", "the crane")], SPANS, labelled=False)
     assert [len(ranges) for ranges in empty.characters] == [0, 2]
     assert empty.span is None
+
+
+def test_known_which_end_is_kept_and_what_is_unknown() -> None:
+    a, b = np.arange(10, dtype=np.int32), np.arange(20, 26, dtype=np.int32)
+    first, none = shortened(a, b[:0], 6)
+    assert first.tolist() == [0, 1, 2, 3] and not len(none)
+    last, none = shortened(a, b[:0], 6, "last")
+    assert last.tolist() == [6, 7, 8, 9] and not len(none)
+    assert [part.tolist() for part in shortened(a, b, 11, "last")] == [[6, 7, 8, 9], [22, 23, 24, 25]]
+    assert [part.tolist() for part in shortened(a, b, 11)] == [[0, 1, 2, 3], [20, 21, 22, 23]]
+    assert [len(part) for part in shortened(a, b, 99, "last")] == [10, 6]
+    words = train("words", ["so good so bad"], 12)
+    examples = [Example(text="so strange good odd bad", label="x", line=1, source="s")]
+    task = Task(name="t", kind="classification", text="t", label="l", labels=("x", "y"))
+    kept = encode_examples(examples, task, words, TextConfig()).ids.tolist()
+    dropped = encode_examples(examples, task, words, TextConfig(unknown="drop")).ids.tolist()
+    assert kept.count(words.unk) == 2
+    assert dropped == [one for one in kept if one != words.unk]

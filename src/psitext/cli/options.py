@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 # What is checked before the modules that know it are loaded; a test compares them.
-LIFTED = ("qbert", "cvbert")
+LIFTED = ("qbert", "cvbert")  # what --encoder makes of a BERT
+FRESH = ("rac",)  # and what it starts from nothing, by the recipe of that name
 HEADS = ("affine", "measurement", "modulus")
 MAX_INT = 2**63 - 1
 

@@ -7,7 +7,20 @@ from typing import Annotated
 
 import typer
 
-from psitext.cli.options import HEADS, LIFTED, Config, DataDir, Label, Out, Pair, Seed, Settings, TensorBoard, Text
+from psitext.cli.options import (
+    FRESH,
+    HEADS,
+    LIFTED,
+    Config,
+    DataDir,
+    Label,
+    Out,
+    Pair,
+    Seed,
+    Settings,
+    TensorBoard,
+    Text,
+)
 
 
 def pretrain(
@@ -63,7 +76,8 @@ def finetune(
     encoder: Annotated[
         str | None,
         typer.Option(
-            "--encoder", help="qbert or cvbert: make the BERT of --init complex, computing the same at first."
+            "--encoder",
+            help="qbert, cvbert: the BERT of --init made complex, the same function at first; rac: one from nothing.",
         ),
     ] = None,
     head: Annotated[
@@ -97,11 +111,11 @@ def finetune(
     """
     from psitext.cli import early
 
-    tree = early.recipe(config or "finetune", settings or [])
+    early.choice("--encoder", encoder, (*LIFTED, *FRESH))
+    tree = early.recipe(config or (encoder if encoder in FRESH else None) or "finetune", settings or [])
     early.labelled(tree, task, {"train": data, "dev": dev, "text": text, "pair": pair, "label": label})
     if init is not None:
         early.model(init)
-    early.choice("--encoder", encoder, LIFTED)
     early.choice("--head", head, HEADS)
     from psitext.cli.terminal import rows_table, score_table, shown
     from psitext.experiments import run

@@ -12,6 +12,7 @@ import numpy as np
 from torch import Tensor
 
 from psitext.assemble import (
+    HAVE_TOKENS,
     READ_TOKENS,
     balanced_weights,
     build_encoder,
@@ -103,7 +104,7 @@ def _trained(recipe: FinetuneRecipe, folder: RunFolder, hooks: Sequence[Hook]) -
 def _start(recipe: FinetuneRecipe, data: Labelled, folder: RunFolder) -> Model:
     """The model that the run starts from, with the sentence vector that its head reads."""
     start = _from_nothing(recipe, data, folder) if recipe.init is None else starting_model(recipe)
-    if data.task.kind in READ_TOKENS and start.encoder.config.family != "qcls":
+    if data.task.kind in READ_TOKENS and start.encoder.config.family in HAVE_TOKENS:
         start = with_pool(start, "cls")  # their heads read tokens, and a pooler would never get a gradient
     return start
 

@@ -21,6 +21,7 @@ from psitext.text.tables import check_source
 from psitext.train.loop import Hook
 
 RUNS = Path("runs")
+FRESH = {"rac": "rac"}  # families that start from nothing on a task, and the recipe of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +91,9 @@ def finetune(
     """Fine-tune for a task by name, or on a file with a text and a label column; returns the model with the best
     dev score.
 
-    ``encoder`` ("qbert", "cvbert") makes a real BERT complex first; ``head`` ("affine", "measurement", "modulus") is
-    what reads a text's state, by default the one that is usual for the encoder's family.
+    ``encoder`` ("qbert", "cvbert") makes a real BERT complex first, or ("rac") starts one from nothing by its recipe;
+    ``head`` ("affine", "measurement", "modulus") is what reads a text's state, by default the one that is usual for the
+    encoder's family.
     """
     recipe = finetune_recipe(
         task, init=init, encoder=encoder, head=head, config=config, data=data, dev=dev, text=text, pair=pair,
@@ -150,7 +152,10 @@ def finetune_recipe(
         given["data"] |= {"train": None, "dev": None}
     if init is not None:
         given["init"] = str(init.folder if isinstance(init, Run) else init)
-    if encoder is not None:
+    if encoder in FRESH:
+        given["encoder"] = {"family": encoder}
+        config = config or FRESH[encoder]
+    elif encoder is not None:
         given["lift"] = {"into": encoder}
     if head is not None:
         given["head"] = {"kind": head}

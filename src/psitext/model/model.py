@@ -13,7 +13,8 @@ import torch
 from torch import nn
 
 from psitext.assemble import Encoder, HeadConfig
-from psitext.encoders.bert import Bert
+from psitext.encoders.qbert import Qbert
+from psitext.encoders.qcls import Qcls
 from psitext.errors import UserError
 from psitext.explain.similarity import TokenVectors
 from psitext.heads.pretraining import PretrainingConfig
@@ -168,7 +169,7 @@ class Model:
         """(N, D) embeddings of tokens, float32 or complex64."""
         with torch.inference_mode():
             found = self.encoder.token(torch.from_numpy(ids).to(next(self.network.parameters()).device)).cpu()
-        return np.asarray((found if isinstance(self.encoder, Bert) else to_complex(found)).numpy())
+        return np.asarray((to_complex(found) if isinstance(self.encoder, Qbert | Qcls) else found).numpy())
 
     def _plain(self, texts: Sequence[str], pairs: Sequence[str] | None) -> SupervisedSource:
         return encode_examples(answers.examples_of(texts, pairs), PLAIN, self.tokenizer, self.text, labelled=False)

@@ -23,8 +23,16 @@ UNITARY_ROUNDING = 2.0**-42  # and what is left of it after sums of 1,024 rounde
 MIN_NORM = 2.0**-23  # float32 epsilon: a smaller floor keeps gradients of unit() finite but useless (up to 1e19)
 MIN_MODULUS = 2.0**-64  # the gradient of |z| is z / |z| down to here: 0 at 0, and no overflow on the way
 
+BALANCED_FLOOR = 2.0**-34  # of the first Hankel singular value: rounding divided by smaller ones is no direction
+
 # Of an outcome whose logarithm is taken: far below what shots could tell from 0, and 1 / |amplitude| stays below 2^20.
 MIN_PROBABILITY = 2.0**-40
+
+# Of the norm of a matrix product state, measured at all its cuts in double: Gram matrices lose half the digits of what
+# cancels in it, so beyond the first their spectrum is not believed; beyond the second no spectrum is.
+GRAM_DRIFT, ROOT_DRIFT = 1e-11, 1e-6
+SETTLED = 2.0**-40  # squared Schmidt coefficients of two long chains that are the same but for rounded steps
+DEGENERATE = 1e-5  # rounding parts three equal eigenvalues of one Jordan block by epsilon^(1/3): they count as one
 
 
 def autocast(device: torch.device, precision: Precision) -> AbstractContextManager[object]:
@@ -86,3 +94,14 @@ def as_complex(vector: Tensor) -> Tensor:
         return vector if vector.dtype == torch.complex128 else vector.to(torch.complex64)
     real = float32_scores(vector)
     return torch.complex(real, torch.zeros_like(real))
+
+
+def binary_exponent(size: Tensor) -> Tensor:
+    """The integers k, as double, with ``size`` / 2^k in [1/2, 1); 0 of what is 0 or not finite. For exact rescaling."""
+    return torch.where(size.isfinite(), torch.frexp(size).exponent, 0).double()
+
+
+def scaled(value: Tensor, exponent: Tensor) -> Tensor:
+    """``value`` 2^-``exponent`` in double, exact but for underflow, also where no double holds 2^-``exponent``."""
+    half = (exponent / 2).floor()
+    return value * torch.exp2(-half) * torch.exp2(half - exponent)

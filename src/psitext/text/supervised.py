@@ -32,6 +32,10 @@ class TextConfig(Config):
         "padded"  # with length grouping little is padded, and no row attends across sequences
     )
     row: int = Field(default=128, ge=8)  # width of packed rows
+    keep: Literal["first", "last"] = "first"  # which end of a text that is too long
+    unknown: Literal["keep", "drop"] = (
+        "keep"  # words that the tokenizer does not know: [UNK], or left out before the cut
+    )
 
 
 @dataclass(frozen=True)
@@ -99,31 +103,39 @@ def encode_examples(
         return _tagged(examples, task, tokenizer, config, labelled)
     if task.kind == "span":
         return _spans(examples, tokenizer, config, labelled)
-    pieces = _pieces(examples, tokenizer)
-    kept = [shortened(a, b, config.max_len) for a, b in pieces]
+    pieces = _pieces(examples, tokenizer, config.unknown)
+    kept = [shortened(a, b, config.max_len, config.keep) for a, b in pieces]
     cut = [len(a) + len(b) > len(x) + len(y) for (a, b), (x, y) in zip(pieces, kept, strict=True)]
     label = _labels(examples, task) if labelled else None
     return _source(tokenizer, config, kept, cut, label=label)
 
 
-def shortened(a: Ids, b: Ids, max_len: int) -> tuple[Ids, Ids]:
-    """Cut a text or pair from the right to fit ``max_len`` with its special tokens, always the longer one."""
+def shortened(a: Ids, b: Ids, max_len: int, keep: Literal["first", "last"] = "first") -> tuple[Ids, Ids]:
+    """Cut a text or pair to fit ``max_len`` with its special tokens, always the longer one, at the end that is not to
+    be kept.
+    """
     room = max_len - (3 if len(b) else 2)
     if len(a) + len(b) <= room:
         return a, b
-    if not len(b):
-        return a[:room], b
     # Equal to dropping one token of the longer text at a time, the second one's on a tie.
-    keep = min(len(a), max(room - len(b), (room + 1) // 2))
-    return a[:keep], b[: room - keep]
+    of_a = room if not len(b) else min(len(a), max(room - len(b), (room + 1) // 2))
+    if keep == "first":
+        return a[:of_a], b[: room - of_a]
+    return a[len(a) - of_a :], b[max(len(b) - (room - of_a), 0) :]
 
 
-def _pieces(examples: Sequence[Example], tokenizer: Tokenizer) -> list[tuple[Ids, Ids]]:
+def _pieces(
+    examples: Sequence[Example], tokenizer: Tokenizer, unknown: Literal["keep", "drop"]
+) -> list[tuple[Ids, Ids]]:
+    def encoded(texts: list[str]) -> list[Ids]:
+        found = tokenizer.encode(texts)
+        return found if unknown == "keep" else [ids[ids != tokenizer.unk] for ids in found]
+
     empty = np.empty(0, dtype=np.int32)
-    first = tokenizer.encode([example.text for example in examples])
+    first = encoded([example.text for example in examples])
     if all(example.pair is None for example in examples):
         return [(a, empty) for a in first]
-    second = tokenizer.encode([example.pair or "" for example in examples])
+    second = encoded([example.pair or "" for example in examples])
     return list(zip(first, second, strict=True))
 
 

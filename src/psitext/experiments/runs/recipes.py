@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from psitext.assemble import EncoderConfig, HeadConfig
+from psitext.assemble import HAVE_TOKENS, EncoderConfig, HeadConfig
 from psitext.config import Config, build, merged, read_recipe, with_overrides
 from psitext.encoders.bert import BertConfig
 from psitext.errors import UserError
@@ -52,8 +52,11 @@ class PretrainRecipe(Config):
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
-        if self.encoder.family == "qcls":
-            raise ValueError("a qcls encoder reads words without their context, so there is nothing to pre-train")
+        if self.encoder.family not in HAVE_TOKENS:
+            raise ValueError(
+                f"a {self.encoder.family} encoder keeps no states of words in their context, so there is nothing to "
+                "pre-train"
+            )
         if self.encoder.family == "bert" and self.head.logits == "modulus":
             raise ValueError("head.logits = 'modulus' is for complex encoders; a bert's logits are real")
         if self.head.next_sentence != (self.samples.pairs != "none"):

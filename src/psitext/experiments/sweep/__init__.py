@@ -1,0 +1,1 @@
+"""Sweeps: a whole figure's worth of recurrent arithmetic circuits, many restarts at once, resumable."""

@@ -1,0 +1,162 @@
+"""Work on a sweep: what is missing is trained, in pieces that fit the cache, over processes or a cluster.
+
+A piece is some restarts of one bond dimension. It leaves one result line when it is done, so a sweep that was stopped
+loses the pieces that were at work, and nothing is done twice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from psitext.config import recipe_hash
+from psitext.errors import UserError
+from psitext.experiments.results import lines, stamp
+from psitext.experiments.results.lines import ResultLine
+from psitext.experiments.sweep import ensemble, flatten, measure, reading
+from psitext.experiments.sweep.protocol import Protocol, Sweep
+from psitext.experiments.sweep.reading import Data
+from psitext.nn.scan.recurrence import models_at_once
+
+MOST_AT_ONCE = 25  # restarts of a piece: what a stop can lose
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some restarts of one bond dimension."""
+
+    bond: int
+    seeds: tuple[int, ...]
+
+
+def pieces(sweep: Sweep) -> list[Piece]:
+    """All pieces, the longest first, so that no process is left alone with one at the end."""
+    found = []
+    for bond in sorted(set(sweep.bonds), reverse=True):
+        size = min(MOST_AT_ONCE, models_at_once(sweep.protocol.batch * sweep.protocol.steps, bond))
+        seeds = range(1, sweep.restarts + 1)
+        found += [Piece(bond, tuple(seeds[at : at + size])) for at in range(0, sweep.restarts, size)]
+    return found
+
+
+def work(
+    sweep: Sweep,
+    results: Path,
+    data_dir: Path | None = None,
+    jobs: int = 1,
+    cluster: str | None = None,
+    tell: Callable[[str], None] = lambda text: None,
+) -> int:
+    """Train what is missing; returns how many pieces were done now.
+
+    ``jobs`` processes of one thread each; ``cluster`` "dask://host:port" or "ray://host:port" in their place.
+    """
+    from joblib import Parallel, delayed
+
+    wanted = [piece for piece in pieces(sweep) if not set(piece.seeds) <= _done(sweep.protocol, piece.bond, results)]
+    if not wanted:
+        return 0
+    protocol = sweep.protocol
+    data = reading.read(protocol, data_dir)
+    tell(f"{len(data.train):,} rows to train on, {len(data.test):,} to test on, {data.words - 1:,} words")
+    vectors = None
+    if protocol.words == "flatten":
+        vectors, losses = flatten.word_vectors(protocol, data)
+        tell(f"word vectors: {len(losses)} epochs, loss {losses[-1]:.4f}")
+    with _backend(cluster):
+        calls = (delayed(_train)(protocol, piece, data, vectors) for piece in wanted)
+        for line in Parallel(n_jobs=jobs, return_as="generator_unordered", inner_max_num_threads=1)(calls):
+            lines.append(results, line)
+            tell(f"{line.task}: {_told(line)}")
+    return len(wanted)
+
+
+def _train(protocol: Protocol, piece: Piece, data: Data, vectors: Tensor | None) -> ResultLine:
+    began = time.monotonic()
+    torch.set_num_threads(1)
+    seeds = list(piece.seeds)
+    trained = ensemble.train(protocol, piece.bond, data.train, data.words, vectors, seeds)
+    start = ensemble.fresh(protocol, piece.bond, data.words, seeds)
+    found = measure.measure(protocol, data, vectors, trained, start)
+    return ResultLine(
+        run=named(protocol),
+        task=f"chi = {piece.bond}",
+        split="test",
+        metrics=means([one.record() for one in found]),
+        recipe=recipe_hash(protocol),
+        seed=seeds[0],
+        rows={"train": len(data.train), "test": len(data.test)},
+        seconds=round(time.monotonic() - began, 1),
+        threads=1,
+        commit=stamp.commit(),
+        versions=stamp.versions(),
+        finished=lines.now(),
+        notes={"bond": piece.bond, "restarts": [one.record() for one in found]},
+    )
+
+
+def named(protocol: Protocol) -> str:
+    """What a protocol is called in a table."""
+    fixed = "fixed words" if protocol.words == "flatten" else "joint words"
+    side = "" if protocol.keep == "first" else ", last words"
+    return f"{protocol.task}, T = {protocol.steps}{side}, {fixed}, d_I = {protocol.features}"
+
+
+def means(records: list[dict[str, Any]]) -> dict[str, float]:
+    """Means over the restarts that did not diverge, and how many there were of both."""
+    good = [record for record in records if not record["diverged"]]
+    names = [name for name in records[0] if name not in ("seed", "spectrum", "diverged")]
+    values = {name: [record[name] for record in good if record[name] is not None] for name in names}
+    found = {name: float(np.mean(some)) for name, some in values.items() if some}
+    return found | {"restarts": float(len(records)), "diverged": float(len(records) - len(good))}
+
+
+def _done(protocol: Protocol, bond: int, results: Path) -> set[int]:
+    """Restarts that a result line has."""
+    return {
+        int(record["seed"])
+        for line in lines.newest(results)
+        if line.recipe == recipe_hash(protocol) and line.notes.get("bond") == bond
+        for record in line.notes["restarts"]
+    }
+
+
+def _told(line: ResultLine) -> str:
+    shown = ("restarts", "train accuracy", "test accuracy", "entropy bits", "epochs", "diverged")
+    return ", ".join(f"{name} {line.metrics[name]:.4g}" for name in shown if name in line.metrics)
+
+
+def _backend(cluster: str | None) -> AbstractContextManager[Any]:
+    """Where joblib sends the pieces."""
+    if cluster is None:
+        return nullcontext()
+    from joblib import parallel_config
+
+    kind, _, address = cluster.partition("://")
+    if kind == "dask":
+        client = _cluster_library("dask.distributed", "dask[distributed]").Client(address)
+        there: AbstractContextManager[Any] = parallel_config(backend="dask", client=client)
+        return there
+    if kind == "ray":
+        _cluster_library("ray", "ray").init(address=f"ray://{address}")
+        _cluster_library("ray.util.joblib", "ray").register_ray()
+        rays: AbstractContextManager[Any] = parallel_config(backend="ray")
+        return rays
+    raise UserError(f"--cluster takes dask://host:port or ray://host:port, not {cluster!r}")
+
+
+def _cluster_library(module: str, package: str) -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module(module)
+    except ImportError:
+        raise UserError(f"that cluster needs {package}: pip install '{package}'") from None

@@ -1,0 +1,1 @@
+"""Matrix product states of recurrent arithmetic circuits: spectra, entropies, compression, other libraries' formats."""

@@ -1,0 +1,1 @@
+"""Fewer numbers for the same function: chains of smaller bond, and what that costs."""

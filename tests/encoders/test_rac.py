@@ -1,0 +1,70 @@
+"""RAC against its formula written out, one text and one word at a time."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+from torch.testing import assert_close
+
+import tiny
+from psitext.assemble import build_encoder
+from psitext.encoders.rac import Rac, RacConfig
+from psitext.text.batches import Batch
+
+LENGTHS = [7, 3, 12, 2, 16]
+
+
+def formula(encoder: Rac, batch: Batch) -> Tensor:
+    """[h; 1] after eq. 19, of every text."""
+    states = []
+    rows, _ = batch.sequences(batch.ids)
+    for row, length in zip(rows, batch.lengths.tolist(), strict=True):
+        x = [encoder.token.weight[int(word)] for word in row[1 : length - 1]]
+        if encoder.words.filler is not None:
+            x = [encoder.words.filler] * (encoder.config.steps - len(x)) + x
+        for cell in encoder.cells:
+            h, hs = torch.zeros(encoder.config.bond, dtype=torch.float64), []
+            for word in x:
+                h = (cell.hidden @ h + cell.hidden_bias) * (cell.inputs @ word + cell.input_bias)
+                hs.append(h)
+            x = hs
+        states.append(torch.cat([h, torch.ones(1, dtype=torch.float64)]))
+    return torch.stack(states)
+
+
+@pytest.mark.parametrize("changes", [{}, {"pad": "word"}, {"layers": 2}, {"init": "orthogonal"}, {"init": "glorot"}])
+def test_parity_with_the_formula(changes: dict[str, object]) -> None:
+    encoder = build_encoder(tiny.RAC.model_copy(update=changes)).double()
+    assert isinstance(encoder, Rac)
+    with torch.no_grad():
+        for parameter in encoder.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    batch = tiny.batch(LENGTHS)
+    state = encoder(batch)
+    assert_close(state.to_real(), formula(encoder, batch), rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [3.0, 0.01])
+def test_law_two_thousand_words_stay_finite(scale: float) -> None:
+    torch.manual_seed(0)
+    encoder = Rac(RacConfig(vocab_size=50, features=3, bond=8, max_len=2002))
+    with torch.no_grad():
+        for parameter in encoder.parameters():
+            parameter.normal_(std=scale)
+    state = encoder(tiny.batch([2002, 1500, 2]))
+    assert torch.isfinite(state.vector).all() and torch.isfinite(state.log_scale).all()
+    if scale > 1:
+        assert float(state.log_scale[0]) > 100
+    assert_close(state.to_ket().probabilities().sum(1), torch.ones(3))
+    state.to_ket().vector.real.sum().backward()
+    assert all(torch.isfinite(parameter.grad).all() for parameter in encoder.parameters())
+
+
+def test_known_without_biases_nothing_is_learnt() -> None:
+    """Footnote 10."""
+    encoder = build_encoder(tiny.RAC.model_copy(update={"biases": False}))
+    state = encoder(tiny.batch(LENGTHS))
+    assert torch.equal(state.vector, torch.tensor([[0.0] * 7 + [1.0]]).expand(5, -1))
+    state.vector.sum().backward()
+    assert all(p.grad is None or not p.grad.any() for p in encoder.parameters())
