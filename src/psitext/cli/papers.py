@@ -1,4 +1,4 @@
-"""Verbs that make tables: reproduce, demo, bench, discocat."""
+"""Verbs that make tables: reproduce, sweep, demo, bench, discocat."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 import typer
 
 from psitext.cli.options import DataDir, Out, Settings
+
+Jobs = Annotated[int, typer.Option("--jobs", min=1, help="Processes of a sweep, one thread each.")]
 
 
 def reproduce(
@@ -25,6 +27,7 @@ def reproduce(
     scale: Annotated[
         str, typer.Option("--scale", help="mini: sizes for two cores; full: the paper's own, where they are given.")
     ] = "mini",
+    jobs: Jobs = 1,
     results: Annotated[Path, typer.Option("--results", help="Folder of the result lines.")] = Path("results"),
     out: Out = None,
     data_dir: DataDir = None,
@@ -48,12 +51,60 @@ def reproduce(
     _known("--only", only or [], [name for run in wanted.runs for name in (run.name, *run.tasks)], artefact)
     _known("--init", named, [run.init for run in wanted.runs if run.init is not None], artefact)
     stem = artefact.removesuffix(".toml").replace("/", "-")
-    bench = queue.Bench(out or Path("runs") / stem, results / f"{stem}.jsonl", data_dir, named)
+    bench = queue.Bench(out or Path("runs") / stem, results / f"{stem}.jsonl", data_dir, named, jobs)
     queue.work(wanted, bench, shown, only or [])
-    drawing = pages.figure(wanted, bench.results)
-    if drawing is not None:
-        write_atomic(bench.out / "figure.svg", drawing)
-    typer.echo(pages.section(wanted, bench.results, str(bench.out / "figure.svg") if drawing else ""))
+    drawn = {bench.out / f"figure{name}.svg": svg for name, svg in pages.drawings(wanted, bench.results).items()}
+    for path, drawing in drawn.items():
+        write_atomic(path, drawing)
+    typer.echo(pages.section(wanted, bench.results, [str(path) for path in drawn]))
+
+
+def sweep(
+    encoder: Annotated[str, typer.Argument(help="rac: the only family there are sweeps of.")],
+    task: Annotated[str, typer.Option("--task", help="A task of two classes, by name or TOML file.")] = "imdb",
+    chi: Annotated[
+        str, typer.Option("--chi", help="Bond dimensions: 1:40, 1:40:3 (every third), or 1,5,20.")
+    ] = "1,2,3,5,8,12,16,20,30,40",
+    restarts: Annotated[
+        int, typer.Option("--restarts", min=1, help="Restarts of each, with weights of their own.")
+    ] = 10,
+    jobs: Jobs = 1,
+    cluster: Annotated[
+        str | None, typer.Option("--cluster", help="dask://host:port or ray://host:port, in place of --jobs.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder of lines and figures.", show_default="runs/sweep-<task>")
+    ] = None,
+    data_dir: DataDir = None,
+    settings: Settings = None,
+) -> None:
+    """Train circuits of many sizes from many starts, with their entanglement; goes on where it was stopped.
+
+    --set lays values over the protocol: --set words=joint --set steps=100 --set keep=last --set features=8.
+
+    Example: psitext sweep rac --task imdb --chi 1:40 --restarts 50 --jobs 2
+    """
+    from psitext.cli import early
+    from psitext.config import build, with_overrides
+    from psitext.experiments.sweep.protocol import Protocol, Sweep, bonds_of
+
+    early.choice("ENCODER", encoder, ("rac",))
+    early.task(task)
+    protocol = build(Protocol, with_overrides({"task": task}, settings or []), "sweep")
+    wanted = Sweep(protocol=protocol, bonds=bonds_of(chi), restarts=restarts)
+    from psitext.experiments.queue.plan import Queue, Variant
+    from psitext.experiments.results import pages
+    from psitext.experiments.sweep.work import work
+    from psitext.files import write_atomic
+
+    folder = out or Path("runs") / f"sweep-{Path(task).stem}"
+    work(wanted, folder / "lines.jsonl", data_dir, jobs, cluster, typer.echo)
+    variant = Variant(name="rac", how="sweep", tasks=(task,), sweep=wanted)
+    queue = Queue(title=f"RAC on {task}", command="psitext sweep", runs=(variant,))
+    drawn = {folder / f"figure{name}.svg": svg for name, svg in pages.drawings(queue, folder / "lines.jsonl").items()}
+    for path, drawing in drawn.items():
+        write_atomic(path, drawing)
+    typer.echo(pages.section(queue, folder / "lines.jsonl", [str(path) for path in drawn]))
 
 
 def demo(
@@ -176,4 +227,4 @@ def _named(pairs: list[str]) -> dict[str, str]:
     return dict(pair.split("=", 1) for pair in pairs)
 
 
-COMMANDS = (reproduce, demo, bench, discocat)
+COMMANDS = (reproduce, sweep, demo, bench, discocat)

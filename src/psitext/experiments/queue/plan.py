@@ -17,6 +17,7 @@ from psitext.baselines.discocat.settings import DiscocatConfig
 from psitext.config import RECIPES, Config, build, read_toml, recipe_hash
 from psitext.errors import UserError, near
 from psitext.experiments.runs.recipes import FinetuneRecipe, PretrainRecipe, resolve_recipe
+from psitext.experiments.sweep.protocol import Sweep
 
 SEEDED = ("pretrain", "finetune", "discocat")  # ways that answer differently under another seed
 Scale = Literal["mini", "full"]
@@ -26,7 +27,7 @@ class Variant(Config):
     """One row of a table, or one curve of a figure."""
 
     name: str
-    how: Literal["finetune", "frozen", "baselines", "discocat", "pretrain", "appendix-a"] = "finetune"
+    how: Literal["finetune", "frozen", "baselines", "discocat", "pretrain", "appendix-a", "sweep"] = "finetune"
     recipe: str = "finetune"
     init: str | None = None  # a name that --init gives a model for ("minilm"), or a model as elsewhere
     tasks: tuple[str, ...]  # for pre-training, what its text is called; for appendix A, its case
@@ -34,6 +35,7 @@ class Variant(Config):
     limit: int | None = None  # training examples
     set: tuple[str, ...] = ()  # a.b=c laid over the recipe
     discocat: DiscocatConfig = DiscocatConfig()  # settings of how = "discocat", which follows no recipe
+    sweep: Sweep | None = None  # settings of how = "sweep"
     splits: tuple[str, ...] = ()  # to score on, but for fine-tuning; without any, the task's dev splits
 
 
@@ -76,6 +78,7 @@ class Bench:
     results: Path
     data_dir: Path | None
     inits: Mapping[str, str]
+    jobs: int = 1  # processes of a sweep
 
 
 def queue_names() -> dict[str, Path]:
@@ -136,6 +139,6 @@ def _in_folder(recipe: FinetuneRecipe | PretrainRecipe, folder: Path) -> Pretrai
 
 def hash_of(job: Job) -> str:
     """The hash of a job's recipe without what differs between machines: where data and models lie."""
-    if job.variant.how in ("discocat", "appendix-a"):
+    if job.variant.how in ("discocat", "appendix-a", "sweep"):
         return recipe_hash(job.variant.model_copy(update={"tasks": (job.task,), "seeds": (job.seed,)}))
     return recipe_hash(recipe_of(job, Bench(Path(), Path(), None, {})))

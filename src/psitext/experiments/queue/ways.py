@@ -19,6 +19,7 @@ from psitext.experiments.results import lines, stamp
 from psitext.experiments.results.lines import ResultLine
 from psitext.experiments.runs.folder import RunFolder
 from psitext.experiments.runs.recipes import FinetuneRecipe, PretrainRecipe
+from psitext.experiments.sweep.work import work as sweep_work
 from psitext.score import metrics
 from psitext.text.examples import Example, Task
 from psitext.text.tasks import load_split, load_task, read_split
@@ -119,6 +120,13 @@ def _appendix_a(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
         yield _line(job, "dev", scores, {}, time.monotonic() - began, {}, run=f"weights of {deviation:g}, {how}")
 
 
+def _sweep(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
+    """A sweep, whose pieces leave their own lines."""
+    assert job.variant.sweep is not None
+    sweep_work(job.variant.sweep, bench.results, bench.data_dir, bench.jobs)
+    yield from ()
+
+
 WAYS: dict[str, Callable[[Job, Bench, Hook], Iterator[ResultLine]]] = {
     "finetune": _finetune,
     "frozen": _frozen,
@@ -126,6 +134,7 @@ WAYS: dict[str, Callable[[Job, Bench, Hook], Iterator[ResultLine]]] = {
     "discocat": _discocat,
     "pretrain": _pretrain,
     "appendix-a": _appendix_a,
+    "sweep": _sweep,
 }
 
 

@@ -14,6 +14,7 @@ from psitext.errors import UserError
 from psitext.experiments.queue.plan import Bench, Job, Queue, hash_of, jobs
 from psitext.experiments.queue.ways import WAYS
 from psitext.experiments.results import lines
+from psitext.experiments.sweep.work import missing
 from psitext.train.loop import Hook
 
 Show = Callable[[str], AbstractContextManager[Hook]]
@@ -47,6 +48,8 @@ def _check_init(job: Job, bench: Bench) -> None:
 
 
 def _is_done(job: Job, bench: Bench) -> bool:
+    if job.variant.sweep is not None:
+        return not missing(job.variant.sweep, bench.results)
     if not bench.results.exists():
         return False
     key = (job.task, job.seed, hash_of(job))  # the recipe holds the variant's name

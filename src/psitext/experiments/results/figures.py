@@ -40,6 +40,9 @@ _WIDTH = 9.0  # inches of 72 points
 _NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
+Band = Sequence[tuple[float, float, float | None, float | None]]  # (x, value, low, high), in order of x
+
+
 @dataclass(frozen=True, slots=True)
 class Interval:
     """One row of a comparison: a value, and the interval around it where there is one."""
@@ -85,6 +88,27 @@ def learning_curves(
         axes.margins(x=0.02)
         _legend(axes, len(curves))
         return _svg(figure, f"{y} by {x}: {', '.join(curves)}")
+
+
+def bands(panels: Mapping[str, Mapping[str, Band]], *, x: str) -> str:
+    """Curves with their intervals, one panel below the other by the name of its values."""
+    with _style():
+        figure = _figure(0.6 + 2.6 * len(panels))
+        for axes, (y, curves) in zip(
+            figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0], panels.items(), strict=True
+        ):
+            for place, (name, points) in enumerate(curves.items()):
+                colour, dash, marker = _look(place)
+                at = [point[0] for point in points]
+                axes.plot(
+                    at, [point[1] for point in points], color=colour, linestyle=dash, marker=marker, label=_label(name)
+                )
+                low, high = ([point[1] if point[side] is None else point[side] for point in points] for side in (2, 3))
+                axes.fill_between(at, low, high, color=colour, alpha=0.18, linewidth=0)
+            axes.set(ylabel=_label(y))
+            _legend(axes, len(curves))
+        axes.set(xlabel=_label(x))
+        return _svg(figure, "; ".join(f"{y} by {x}: {', '.join(curves)}" for y, curves in panels.items()))
 
 
 def reliability_diagram(tables: Mapping[str, Sequence[Bin]]) -> str:

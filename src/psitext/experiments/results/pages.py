@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
 from psitext.errors import UserError
-from psitext.experiments.results import figures, lines, report, stamp
+from psitext.experiments.results import figures, lines, report, stamp, sweeps
 from psitext.experiments.results.lines import ResultLine
 from psitext.experiments.runs.folder import RunFolder, no_run
 from psitext.files import write_atomic
@@ -42,20 +42,20 @@ def write_results(folder: Path, out: Path) -> None:
             parts.append(measurements(file))
             continue
         queue = read_queue(known[file.stem])
-        drawing = figure(queue, file)
-        if drawing is not None:
-            write_atomic(out.parent / "figures" / f"{file.stem}.svg", drawing)
-            parts.append(section(queue, file, f"figures/{file.stem}.svg"))
-        else:
-            parts.append(section(queue, file))
+        drawn = drawings(queue, file)
+        for name, drawing in drawn.items():
+            write_atomic(out.parent / "figures" / f"{file.stem}{name}.svg", drawing)
+        parts.append(section(queue, file, [f"figures/{file.stem}{name}.svg" for name in drawn]))
     write_atomic(out, "\n".join(parts))
 
 
-def section(queue: Queue, file: Path, drawing: str = "") -> str:
+def section(queue: Queue, file: Path, drawn: Sequence[str] = ()) -> str:
     """One queue's table: the paper's own rows, one for every variant, and those of other queues; a column for every
-    task and split. ``drawing`` is where its figure lies.
+    task and split. ``drawn`` says where its figures lie.
     """
     found = lines.newest(file)
+    if any(run.how == "sweep" for run in queue.runs):
+        return _sweeps(queue, found, drawn)
     if queue.all_metrics:
         return _every_metric(queue.title, queue.note.strip(), queue.command, found)
     by_cell: dict[tuple[str, str], list[ResultLine]] = {}
@@ -70,8 +70,20 @@ def section(queue: Queue, file: Path, drawing: str = "") -> str:
         ["training tokens" if queue.curve else "training rows", *(_trained_on(column, by_cell) for column in columns)]
     )
     averages = [text for row in rows if (text := average(row, by_cell))]
-    shown = [f"![{queue.title}]({drawing})", ""] if drawing else []
+    shown = [text for path in drawn for text in (f"![{queue.title}]({path})", "")]
     return "\n".join([*head, *shown, markdown(["", *columns], table), "", *averages, _cost(found), ""])
+
+
+def drawings(queue: Queue, file: Path) -> dict[str, str]:
+    """The figures of a queue as SVG, by what their names end in."""
+    if any(run.how == "sweep" for run in queue.runs):
+        found: dict[str, str] = {}
+        for number, curve in enumerate(sweeps.curves(lines.newest(file)), 1):
+            panels = {"left": sweeps.left(curve), "right": sweeps.right(curve), "cosine": sweeps.cosine(curve)}
+            found |= {f"-{number}-{side}": panel for side, panel in panels.items() if panel is not None}
+        return found
+    drawing = figure(queue, file)
+    return {} if drawing is None else {"": drawing}
 
 
 def figure(queue: Queue, file: Path) -> str | None:
@@ -91,6 +103,28 @@ def figure(queue: Queue, file: Path) -> str | None:
         for name, seeds in by_run.items()
     }
     return figures.learning_curves(curves, x="tokens trained on", y=f"{queue.curve} (dev)")
+
+
+def _sweeps(queue: Queue, found: Sequence[ResultLine], drawn: Sequence[str]) -> str:
+    """The tables of sweeps, one for every protocol, with their critical sizes and figures."""
+    parts = [f"## {queue.title}", "", queue.note.strip(), "", f"Made by: `{queue.command}`", ""]
+    if queue.paper:
+        reported = "; ".join(
+            f"{row}: " + ", ".join(f"{name} {value:g}" for name, value in numbers.items())
+            for row, numbers in queue.paper.items()
+        )
+        parts += [f"*{reported}*", ""]
+    for number, curve in enumerate(sweeps.curves(found), 1):
+        parts += [
+            f"### {curve.name}",
+            "",
+            markdown(sweeps.HEAD, sweeps.rows(curve)),
+            "",
+            sweeps.critical_line(curve),
+            "",
+        ]
+        parts += [f"![{curve.name}]({path})\n" for path in drawn if f"-{number}-" in path]
+    return "\n".join([*parts, _cost(found), ""])
 
 
 def _beside(queue: Queue, folder: Path, tasks: Set[str]) -> Iterator[ResultLine]:

@@ -53,7 +53,7 @@ def measure(
         "entropy bits, untrained, data metric": entangled(protocol, data, vectors, start, by_law=True),
     }
     schmidt = found["entropy bits"].schmidt[:, 0].nan_to_num(0.0)
-    similar = cosines(data, weights["words"] if vectors is None else vectors[None].expand(len(trained), -1, -1))
+    similar = cosines(data, weights["words"]) if vectors is None else {}
     measured = []
     for at, one in enumerate(trained):
         bits = {name: float(each.entropy_bits[at, 0]) for name, each in found.items()}

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from psitext.config import Config
 from psitext.encoders.rac import Init
+from psitext.errors import UserError
 
 
 class Protocol(Config):
@@ -48,3 +49,18 @@ class Sweep(Config):
     protocol: Protocol = Protocol()
     bonds: tuple[int, ...] = Field(default=(1, 2, 3, 5, 8, 12, 16, 20, 30, 40), min_length=1)  # chi
     restarts: int = Field(default=50, gt=0)
+
+
+def bonds_of(text: str) -> tuple[int, ...]:
+    """Bond dimensions as a user writes them: "1:40", "1:40:3" (every third) or "1,5,20"."""
+    try:
+        if ":" in text:
+            low, high, *step = (int(part) for part in text.split(":"))
+            found = tuple(range(low, high + 1, *step))
+        else:
+            found = tuple(int(part) for part in text.split(","))
+    except (ValueError, TypeError):  # no numbers; too many of them
+        found = ()
+    if not found or min(found) < 1:
+        raise UserError(f"--chi takes bond dimensions from 1 as 1:40, 1:40:3 or 1,5,20, not {text!r}")
+    return found

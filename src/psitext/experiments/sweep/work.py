@@ -47,6 +47,11 @@ def pieces(sweep: Sweep) -> list[Piece]:
     return found
 
 
+def missing(sweep: Sweep, results: Path) -> list[Piece]:
+    """The pieces without a result line."""
+    return [piece for piece in pieces(sweep) if not set(piece.seeds) <= _done(sweep.protocol, piece.bond, results)]
+
+
 def work(
     sweep: Sweep,
     results: Path,
@@ -61,7 +66,7 @@ def work(
     """
     from joblib import Parallel, delayed
 
-    wanted = [piece for piece in pieces(sweep) if not set(piece.seeds) <= _done(sweep.protocol, piece.bond, results)]
+    wanted = missing(sweep, results)
     if not wanted:
         return 0
     protocol = sweep.protocol

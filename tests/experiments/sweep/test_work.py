@@ -1,0 +1,87 @@
+"""Sweeps from a protocol to tables and figures; done once, gone on with, and measured by independent means."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from psitext.errors import UserError
+from psitext.experiments.results import lines, sweeps
+from psitext.experiments.sweep import ensemble, measure, reading
+from psitext.experiments.sweep.protocol import Protocol, Sweep
+from psitext.experiments.sweep.work import missing, pieces, work
+from psitext.nn.scan.recurrence import models_at_once
+
+
+def test_smoke_a_sweep_and_its_page(protocol: Protocol, tmp_path: Path) -> None:
+    sweep = Sweep(protocol=protocol.model_copy(update={"init": "uniform"}), bonds=(1, 2, 3), restarts=3)
+    file, told = tmp_path / "lines.jsonl", []
+    assert work(sweep, file, tell=told.append) == 3
+    assert work(sweep, file) == 0
+    more = sweep.model_copy(update={"restarts": 4})
+    assert len(missing(more, file)) == 3
+    [curve] = sweeps.curves(lines.read(file))
+    assert list(curve.restarts) == [1, 2, 3]
+    assert all(len(some) == 3 for some in curve.restarts.values())
+    assert len(sweeps.rows(curve)) == 3 and len(sweeps.rows(curve)[0]) == len(sweeps.HEAD)
+    assert "chi" in sweeps.critical_line(curve)
+    assert sweeps.left(curve).startswith("<svg") and sweeps.right(curve).startswith("<svg")
+    assert sweeps.cosine(curve) is None
+    for record in curve.restarts[1]:
+        assert record["entropy bits"] <= 1.0 + 1e-9, "at most log2 of 1 + chi"
+        assert np.sum(np.square(record["spectrum"])) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_law_two_processes_find_what_one_finds(protocol: Protocol, tmp_path: Path) -> None:
+    sweep = Sweep(protocol=protocol, bonds=(1, 2), restarts=2)
+    found = []
+    for jobs in (1, 2):
+        file = tmp_path / f"{jobs}.jsonl"
+        work(sweep, file, jobs=jobs)
+        found.append({line.task: line.notes["restarts"] for line in lines.read(file)})
+    assert found[0] == found[1]
+
+
+def test_known_pieces_fit_the_cache() -> None:
+    for piece in pieces(Sweep(restarts=50)):
+        assert 1 <= len(piece.seeds) <= max(1, min(25, models_at_once(128 * 50, piece.bond)))
+    seeds = [seed for piece in pieces(Sweep(bonds=(40,), restarts=50)) for seed in piece.seeds]
+    assert seeds == list(range(1, 51))
+
+
+def test_law_entropy_by_law_does_not_depend_on_the_scale_of_words(protocol: Protocol) -> None:
+    """And the paper's does, though the circuit computes the same."""
+    protocol = protocol.model_copy(update={"words": "joint", "init": "uniform"})
+    data = reading.read(protocol, None)
+    weights = ensemble.fresh(protocol, 4, data.words, [1])
+    scaled = weights | {"words": 5 * weights["words"], "inputs": weights["inputs"] / 5}
+    ids = data.test.ids
+    assert torch.allclose(ensemble.logits(weights, ids, None), ensemble.logits(scaled, ids, None), atol=1e-6)
+    raw = [float(measure.entangled(protocol, data, None, each).entropy_bits) for each in (weights, scaled)]
+    law = [float(measure.entangled(protocol, data, None, each, by_law=True).entropy_bits) for each in (weights, scaled)]
+    assert law[0] == pytest.approx(law[1], abs=1e-6)
+    assert abs(raw[0] - raw[1]) > 1e-3
+
+
+def test_known_diverged_restarts_are_counted_and_never_averaged() -> None:
+    from psitext.experiments.sweep.work import means
+
+    good = {"seed": 1, "test accuracy": 0.8, "entropy bits": 1.0, "diverged": 0.0, "spectrum": [1.0]}
+    bad = {"seed": 2, "test accuracy": 0.5, "entropy bits": None, "diverged": 1.0, "spectrum": [0.0]}
+    found = means([good, bad])
+    assert found == {"test accuracy": 0.8, "entropy bits": 1.0, "restarts": 2.0, "diverged": 1.0}
+    curve = sweeps.Curve("x", {1: [good, bad], 2: [bad]})
+    assert sweeps.rows(curve)[0][1] == "1 + 1"
+    assert sweeps.rows(curve)[1][1] == "0 + 1"
+    assert curve.values("test accuracy") == {1: [0.8], 2: []}
+    assert math.isclose(sum(value**2 for value in curve.spectrum(1)), 1.0)
+
+
+def test_known_clusters(protocol: Protocol, tmp_path: Path) -> None:
+    sweep = Sweep(protocol=protocol, bonds=(1,), restarts=1)
+    with pytest.raises(UserError, match="--cluster takes dask://host:port or ray://host:port"):
+        work(sweep, tmp_path / "x.jsonl", cluster="slurm://x")
