@@ -45,10 +45,11 @@ def test_parity_with_the_formula(changes: dict[str, object]) -> None:
     assert_close(state.to_real(), formula(encoder, batch), rtol=1e-11, atol=1e-12)
 
 
+@pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("scale", [3.0, 0.01])
-def test_law_two_thousand_words_stay_finite(scale: float) -> None:
+def test_law_two_thousand_words_stay_finite(scale: float, layers: int) -> None:
     torch.manual_seed(0)
-    encoder = Rac(RacConfig(vocab_size=50, features=3, bond=8, max_len=2002))
+    encoder = Rac(RacConfig(vocab_size=50, features=3, bond=8, max_len=2002, layers=layers))
     with torch.no_grad():
         for parameter in encoder.parameters():
             parameter.normal_(std=scale)

@@ -94,25 +94,28 @@ class Rac(nn.Module):
         """Run over every text; one without words stays in [0; 1], whose reading is the prior."""
         with autocast(batch.ids.device, "fp32"):
             x, lengths = self.words(batch)
+            scale, long = None, self.config.steps > LONG
             for cell in self.cells[:-1]:
-                states, log_scale = _run(cell, x, lengths, states=True)
-                x = states * log_scale.exp()[..., None]
-            vector, log_scale = _run(self.cells[-1], x, lengths, rescale=self.config.steps > LONG)
+                x, scale = _run(cell, x, scale, lengths, states=True, rescale=long)
+            vector, log_scale = _run(self.cells[-1], x, scale, lengths, states=False, rescale=long)
             common = log_scale.clamp_min(0.0)  # of h and of the 1
             ends = (vector * (log_scale - common).exp()[:, None], (-common).exp()[:, None])
         return Bond(torch.cat(ends, dim=1), common)
 
 
 def _run(
-    cell: nn.Module, x: Tensor, lengths: Tensor | None, *, states: bool = False, rescale: bool = False
+    cell: nn.Module, x: Tensor, scale: Tensor | None, lengths: Tensor | None, *, states: bool, rescale: bool
 ) -> tuple[Tensor, Tensor]:
-    """One circuit over (T, B, d) words: its last state (B, H) and scale (B,), or with ``states`` all, (T, B, ...)."""
+    """One circuit over (T, B, d) words, or another circuit's states with their scale (T, B): its last state (B, H) and
+    scale (B,), or with ``states`` all, (T, B, H) and (T, B).
+    """
     assert isinstance(cell, Cell)
     weights = (cell.hidden[None], cell.hidden_bias[None], cell.inputs[None], cell.input_bias[None])
     if not len(x):  # texts without words, or their states, of which there are none
         shape = x.shape[:2] if states else x.shape[1:2]
         return x.new_zeros(*shape, len(cell.hidden)), x.new_zeros(shape)
-    vector, log_scale = rac(x, *weights, lengths=lengths, rescale=rescale, states=states)
+    apart = None if scale is None or not rescale else scale[None]  # without rescaling it is 0
+    vector, log_scale = rac(x, *weights, lengths=lengths, rescale=rescale, states=states, words_log_scale=apart)
     return vector[0], log_scale[0]
 
 

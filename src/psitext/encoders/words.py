@@ -13,6 +13,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from psitext.config import Config
+from psitext.nn.dropout import Dropout
 from psitext.text.batches import Batch
 
 MARKS = 2  # [CLS] and [SEP] frame every text and are no words
@@ -28,6 +29,8 @@ class WordsConfig(Config):
     # 0 of a Keras embedding); "zero", the vector 0; "none", nothing: short texts take fewer steps.
     pad: Literal["none", "word", "zero"] = "none"
     words: Literal["joint", "frozen"] = "joint"  # whether word vectors are trained along
+    dropout: float = Field(default=0.0, ge=0, lt=1)  # of features
+    word_dropout: float = Field(default=0.0, ge=0, lt=1)  # of whole words, whose vector is then 0
     pool: Literal["last"] = "last"  # the state after the last word
 
     @property
@@ -46,6 +49,7 @@ class Words(nn.Module):
         super().__init__()
         self.config = config
         self.token = nn.Embedding(config.vocab_size, config.features)
+        self.dropout, self.word_dropout = Dropout(config.dropout), Dropout(config.word_dropout)
         self.filler = nn.Parameter(torch.empty(config.features)) if config.pad == "word" else None
         for weight in (self.token.weight, self.filler):
             if weight is not None:
@@ -54,6 +58,10 @@ class Words(nn.Module):
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
         """Look up every word; a text without any has none that count."""
+        x, count = self._looked_up(batch)
+        return self.dropout(x * self.word_dropout(torch.ones_like(x[..., :1]))), count
+
+    def _looked_up(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
         count = (batch.lengths - MARKS).clamp_min(0)  # (B,)
         if self.config.pad == "none":
             steps = torch.arange(int(count.max()), device=count.device)[:, None]  # (T, 1)

@@ -24,6 +24,7 @@ MIN_NORM = 2.0**-23  # float32 epsilon: a smaller floor keeps gradients of unit(
 MIN_MODULUS = 2.0**-64  # the gradient of |z| is z / |z| down to here: 0 at 0, and no overflow on the way
 
 BALANCED_FLOOR = 2.0**-34  # of the first Hankel singular value: rounding divided by smaller ones is no direction
+FLOAT32_GAP = 1e-3  # of values of about 1 that two programs compute in float32; beyond it their formulas differ
 
 # Of an outcome whose logarithm is taken: far below what shots could tell from 0, and 1 / |amplitude| stays below 2^20.
 MIN_PROBABILITY = 2.0**-40

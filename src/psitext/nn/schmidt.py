@@ -1,8 +1,9 @@
 """Schmidt coefficients of vectors, and the entropies of what is entangled; in double precision, by singular values.
 
-A vector (D,) read as a matrix of ``rows`` rows is a state of two parts, the first of which has the leading places of the
-index: of a ket of n qubits, big-endian, the first k qubits are ``rows`` = 2^k. The singular values of the normalised
-matrix are the Schmidt coefficients lambda; lambda^2 are the probabilities whose entropy is the entanglement of the two.
+A vector (D,) read as a matrix of ``rows`` rows is a state of two parts, the first of which has the leading places of
+the index: of a ket of n qubits, big-endian, the first k qubits are ``rows`` = 2^k. The singular values of the
+normalised matrix are the Schmidt coefficients lambda; lambda^2 are the probabilities whose entropy is the entanglement
+of the two parts.
 
 Everything has gradients. Those of entropies exist for equal coefficients too, because a singular value's own needs no
 difference of any two; coefficients that are exactly 0 take no part, where the slope of an entropy would be infinite.
@@ -14,6 +15,8 @@ import math
 
 import torch
 from torch import Tensor
+
+from psitext.errors import UserError
 
 
 def schmidt(vector: Tensor, rows: int) -> Tensor:
@@ -31,7 +34,8 @@ def schmidt(vector: Tensor, rows: int) -> Tensor:
         raise ValueError("a vector that is 0 or not finite has no Schmidt coefficients")
     matrix = (double / largest).unflatten(-1, (rows, width // rows))  # squares neither overflow nor vanish
     values: Tensor = torch.linalg.svdvals(matrix)
-    return values / torch.linalg.vector_norm(values, dim=-1, keepdim=True)
+    normalised: Tensor = values / torch.linalg.vector_norm(values, dim=-1, keepdim=True)
+    return normalised
 
 
 def entropy(schmidt: Tensor, base: float = 2.0, order: float = 1.0) -> Tensor:
@@ -41,7 +45,7 @@ def entropy(schmidt: Tensor, base: float = 2.0, order: float = 1.0) -> Tensor:
     -log max p.
     """
     if not (base > 1 and order > 0):
-        raise ValueError(f"an entropy has a base above 1 and an order above 0, not {base:g} and {order:g}")
+        raise UserError(f"an entropy has a base above 1 and an order above 0, not {base:g} and {order:g}")
     probs = schmidt.square()  # of lambda = 1e-170 it is 0
     if math.isinf(order):
         nats = -probs.amax(-1).log()

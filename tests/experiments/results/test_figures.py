@@ -18,7 +18,9 @@ from psitext.errors import UserError
 from psitext.experiments.results.figures import (
     COLOURS,
     MOST_POINTS,
+    Band,
     Interval,
+    bands,
     comparison,
     learning_curves,
     legible,
@@ -169,3 +171,13 @@ def test_known_missing_matplotlib_is_one_sentence(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(UserError, match=r"figures need matplotlib: pip install 'psitext\[report\]'"):
         learning_curves(CURVES)
+
+
+def test_law_bands_show_every_curve_with_its_interval() -> None:
+    points: Band = [(1.0, 0.5, 0.4, 0.6), (5.0, 0.7, None, None)]
+    drawn = bands({"accuracy": {"train": points, "test": points}, "entropy (bits)": {"S": points}}, x="chi")
+    assert drawn.startswith("<svg")
+    assert all(name in drawn for name in ("accuracy", "entropy (bits)", "train", "test", "chi"))
+    assert drawn == bands({"accuracy": {"train": points, "test": points}, "entropy (bits)": {"S": points}}, x="chi")
+    other = bands({"accuracy": {"train": [(1.0, 0.5, 0.1, 0.9), points[1]]}}, x="chi")
+    assert other != bands({"accuracy": {"train": points}}, x="chi"), "the interval is drawn"

@@ -17,8 +17,9 @@ from chains import bits, cores, dense, dense_schmidt, draw, rescaled_units, weig
 from psitext.errors import UserError
 from psitext.explain.mps import gram
 from psitext.explain.mps.chain import Chain, close
-from psitext.explain.mps.spectrum import Engine, Spectrum, entropy, spectrum
+from psitext.explain.mps.spectrum import Engine, Spectrum, spectrum
 from psitext.explain.mps.stack import stacked, sweep
+from psitext.nn.schmidt import entropy
 
 ENGINES: tuple[Engine, ...] = ("gram", "roots")
 SIZES = [(5, 4), (10, 32), (20, 8), (40, 4)]

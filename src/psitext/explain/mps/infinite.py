@@ -20,9 +20,10 @@ from torch import Tensor
 
 from psitext.explain.mps.chain import Chain
 from psitext.explain.mps.gram import kernel
-from psitext.explain.mps.spectrum import Engine, entropy, spectrum
+from psitext.explain.mps.spectrum import Engine, spectrum
 from psitext.explain.mps.stack import Floats, stacked
 from psitext.nn.numerics import DEGENERATE, SETTLED
+from psitext.nn.schmidt import entropy
 
 SHORTEST, LONGEST = 128, 2**14  # words of the finite chains whose middle is looked at, each twice the one before
 FORGOTTEN = 72  # correlation lengths after which the middle has forgotten both ends: exp(-36) is below epsilon

@@ -21,6 +21,7 @@ from psitext.explain.mps import gram, roots
 from psitext.explain.mps.chain import Chain, middle
 from psitext.explain.mps.stack import Floats, Stack, Way, stacked, sweep
 from psitext.nn.numerics import GRAM_DRIFT, ROOT_DRIFT
+from psitext.nn.schmidt import entropy
 
 Engine = Literal["gram", "roots"]
 WAYS: dict[Engine, Way] = {"gram": gram, "roots": roots}
@@ -56,24 +57,6 @@ class Spectrum:
     def entropy(self, base: float = 2.0, order: float = 1.0) -> Tensor:
         """(..., M) Renyi entropy of that order (1 is von Neumann's), in units of log ``base``."""
         return entropy(self.schmidt, base, order)
-
-
-def entropy(schmidt: Tensor, base: float = 2.0, order: float = 1.0) -> Tensor:
-    """Entropy of Schmidt coefficients (..., D), lambda with squares that sum to 1: (...) in units of log ``base``.
-
-    log(sum lambda^(2 order)) / (1 - order); order 1 its limit -sum lambda^2 log lambda^2, infinity -log max lambda^2.
-    """
-    if not (base > 1 and order > 0):
-        raise UserError(f"an entropy has a base above 1 and an order above 0, not {base:g} and {order:g}")
-    weights = schmidt.square()  # a lambda of 1e-170 has none, and entr(0) is 0
-    if order == 1:
-        nats = torch.special.entr(weights).sum(-1)
-    elif math.isinf(order):
-        nats = -weights.amax(-1).log()
-    else:
-        nats = weights.pow(order).sum(-1).log() / (1 - order)
-    bounded: Tensor = nats.clamp_min(0) / math.log(base)
-    return bounded
 
 
 def spectrum(

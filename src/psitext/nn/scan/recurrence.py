@@ -145,14 +145,15 @@ class _Recurrence(torch.autograd.Function):
         values = x.new_empty((models, width, steps, batch) if plan.states else (models, width, batch))
         exponent = x.new_empty((models, steps, batch) if plan.states else (models, batch), dtype=torch.int32)
         ctx.tapes = []
-        for first in range(0, models, chunk):
-            some = slice(first, min(first + chunk, models))
-            tape = Tape.blank(some.stop - first, width, x, plan)
-            _fill_gates(x, inputs, some, tape.gates)
-            begin = None if start is None else start[some]
-            values[some], exponent[some] = forth(weight[some], tape, begin, plan.part(some))
-            if plan.keep:
-                ctx.tapes.append((some, tape))
+        with torch.autocast(x.device.type, enabled=False):
+            for first in range(0, models, chunk):
+                some = slice(first, min(first + chunk, models))
+                tape = Tape.blank(some.stop - first, width, x, plan)
+                _fill_gates(x, inputs, some, tape.gates)
+                begin = None if start is None else start[some]
+                values[some], exponent[some] = forth(weight[some], tape, begin, plan.part(some))
+                if plan.keep:
+                    ctx.tapes.append((some, tape))
         ctx.save_for_backward(x, inputs, weight)
         ctx.plan, ctx.started = plan, start is not None
         ctx.mark_non_differentiable(exponent)
@@ -166,15 +167,16 @@ class _Recurrence(torch.autograd.Function):
         of_start = x.new_empty(len(weight), weight.shape[1], x.shape[3]) if ctx.started else None
         of_x = torch.zeros_like(x) if ctx.needs_input_grad[0] else None
         of_inputs = torch.empty_like(inputs) if ctx.needs_input_grad[1] else None
-        for some, tape in ctx.tapes:
-            if tape.spent:  # an earlier way back has written over it
-                _fill_gates(x, inputs, some, tape.gates)
-                torch.bmm(weight[some], tape.state[:, :, :-1].flatten(2), out=tape.before.flatten(2))
-            found = back(weight[some], tape, gradient[some], ctx.plan)
-            of_weight[some] = found.weight
-            if of_start is not None:
-                of_start[some] = found.start
-            _back_from_gates(found.gates, x, inputs, some, of_x, of_inputs)
+        with torch.autocast(x.device.type, enabled=False):  # a backward pass may run inside of it
+            for some, tape in ctx.tapes:
+                if tape.spent:  # an earlier way back has written over it
+                    _fill_gates(x, inputs, some, tape.gates)
+                    torch.bmm(weight[some], tape.state[:, :, :-1].flatten(2), out=tape.before.flatten(2))
+                found = back(weight[some], tape, gradient[some], ctx.plan)
+                of_weight[some] = found.weight
+                if of_start is not None:
+                    of_start[some] = found.start
+                _back_from_gates(found.gates, x, inputs, some, of_x, of_inputs)
         return of_x, of_inputs, of_weight, of_start, None
 
 

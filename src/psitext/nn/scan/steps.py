@@ -100,20 +100,17 @@ def forth(weight: Tensor, tape: Tape, start: Tensor | None, plan: Plan) -> tuple
     return state[:, :-1, 1:] if plan.states else plan.sequences.ends(state[:, :-1], steps, batch), exponent
 
 
-def _products(gates: Tensor, sequences: Sequences) -> Sequence[Tensor]:
+def _products(gates: Tensor, sequences: Sequences) -> list[Tensor]:
     """For every step the same memory without gaps, which is in the cache. Products of several models go there and are
     copied, which is much faster than products to memory with gaps.
     """
-    models, width, steps, batch = gates.shape
+    models, width, _, batch = gates.shape
     room = gates.new_empty(models * width * batch)
-    shape = (width,) if models == 1 else (models, width)
-    if sequences.alive is None:
-        return [room.view(*shape, batch)] * steps
-    return [room[: models * width * n].view(*shape, n) for n in sequences.alive]
+    return sequences.every_step(lambda n: room[: models * width * n].view(models, width, n).squeeze(0))
 
 
 def _scaled(advance: Callable[[int, int], None], weight: Tensor, tape: Tape, plan: Plan, *, started: bool) -> Tensor:
-    """All steps, with a look at the states after every few of them, or scaled after each; the exponents of ``forth``."""
+    """All steps, with states scaled after each or, where only the last count, when they need it; their exponents."""
     sequences, (models, _, steps, batch) = plan.sequences, tape.gates.shape
     least = least_exponent(weight)
     # All states may be the words of another layer, whose bias is then multiplied with 2^-k: so k is at least 0.
@@ -123,7 +120,7 @@ def _scaled(advance: Callable[[int, int], None], weight: Tensor, tape: Tape, pla
 
     def each(first: int, last: int) -> None:
         for step in range(first, last):
-            rows = sequences.rows(step)
+            rows = sequences.alive[step]
             scales.write_ones(step, step + 1)
             advance(step, step + 1)
             if plan.gate_exponent is not None:
@@ -142,36 +139,42 @@ def _scaled(advance: Callable[[int, int], None], weight: Tensor, tape: Tape, pla
         last = min(first + stride, steps)
         scales.write_ones(first, last)
         advance(first, last)
-        lost, due = scales.judge(sequences.ends(tape.state[:, :-1], last, sequences.rows(first)))
+        lost, due = scales.judge(sequences.ends(tape.state[:, :-1], last, sequences.alive[first]))
         if lost:
             each(first, last)
         elif due:
-            scales.normalise(last, sequences.rows(last - 1))
+            scales.normalise(last, sequences.alive[last - 1])
     return scales.exponent
 
 
 def back(weight: Tensor, tape: Tape, gradient: Tensor, plan: Plan) -> Gradients:
     """From the gradient of ``forth``'s values to those of its arguments; spends the tape."""
-    models, width, steps, batch = tape.gates.shape
+    sequences, (models, width, _, batch) = plan.sequences, tape.gates.shape
     tape.spent = True
     g = tape.gates.new_zeros(models, width, batch)
-    if not plan.states:
-        g.copy_(gradient)
-    alone = g.squeeze(0)
-    alive = [alone] * steps if plan.sequences.alive is None else [alone[..., :n] for n in plan.sequences.alive]
-    of_states = plan.sequences.each_step(gradient) if plan.states else ()
+    alone, of_state = g.squeeze(0), gradient.squeeze(0)
+    alive = sequences.every_step(lambda n: alone[..., :n])
+    of_states = sequences.each_step(gradient) if plan.states else ()
     product, transposed = (torch.mm if models == 1 else torch.bmm), weight[:, :, :-1].mT.squeeze(0)
+
+    arrivals = {} if plan.states else sequences.last_words()
+
+    def arrive(step: int) -> None:
+        """Gradients of states after ``step``, which had been scaled before they were given away."""
+        if step in arrivals:
+            alone[..., arrivals[step]] = of_state[..., arrivals[step]]
+        elif plan.states and step >= 0:
+            alive[step].add_(of_states[step])
+        if (factor := tape.factors.get(step + 1)) is not None:
+            alone[..., : factor.shape[-1]] *= factor.squeeze(0)
+
     for step, (a, u, g_alive) in reversed(list(enumerate(zip(*tape.steps, alive, strict=True)))):
-        if plan.states:
-            g_alive += of_states[step]
-        if step + 1 in tape.factors:
-            g_alive *= tape.factors[step + 1].squeeze(0)
+        if plan.states or step in arrivals or step + 1 in tape.factors:
+            arrive(step)
         a.mul_(g_alive)
         u.mul_(g_alive)
         product(transposed, u, out=g_alive)
-    if 0 in tape.factors:
-        g *= tape.factors[0]
-    plan.sequences.clear(tape.before)
-    plan.sequences.clear(tape.gates)
+    arrive(-1)
+    sequences.clear(tape.before)
     of_weight = torch.bmm(tape.gates.flatten(2), tape.state[:, :, :-1].flatten(2).mT)
     return Gradients(of_weight, tape.before, g)
