@@ -23,6 +23,11 @@ ROUNDS = {
     "pretraining-bf16": 5,
     "finetuning-bf16": 5,
     "cadamw": 12,
+    "complex-layer": 9,
+    "complex-layer-bf16": 9,
+    "unitary-head": 7,
+    "qbert-pretraining": 5,
+    "qbert-pretraining-bf16": 5,
 }
 
 

@@ -54,6 +54,7 @@ class Typeset:
     theta: list[Tensor]
     slopes: list[Tensor]
     real_square: bool  # g conj(g) without the imaginary part that is zero
+    settings: dict[str, Any] = field(default_factory=SETTINGS.copy)
     t: int = 0
     m: list[Tensor] = field(default_factory=list)
     v: list[Tensor] = field(default_factory=list)
@@ -64,7 +65,7 @@ class Typeset:
 
     def step(self) -> None:
         """Update all parameters."""
-        (beta1, beta2), lr = SETTINGS["betas"], SETTINGS["lr"]
+        (beta1, beta2), lr = self.settings["betas"], self.settings["lr"]
         self.t += 1
         for i, (theta, g) in enumerate(zip(self.theta, self.slopes, strict=True)):
             square = (g * g.conj()).real if self.real_square else g * g.conj()
@@ -73,7 +74,7 @@ class Typeset:
             m_hat = self.m[i] / (1 - beta1**self.t)
             v_hat = self.v[i] / (1 - beta2**self.t)
             self.theta[i] = theta - lr * (
-                m_hat / (torch.sqrt(v_hat) + SETTINGS["eps"]) + SETTINGS["weight_decay"] * theta
+                m_hat / (torch.sqrt(v_hat) + self.settings["eps"]) + self.settings["weight_decay"] * theta
             )
 
 

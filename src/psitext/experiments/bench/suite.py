@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 from psitext.errors import UserError, near
 from psitext.experiments.bench import finetuning, optimiser, pretraining, startup
+from psitext.experiments.bench.complex import heads, layers, steps
 from psitext.experiments.bench.racing import Course
 from psitext.experiments.bench.timing import Measured, one_thread
 from psitext.experiments.results import lines, stamp
@@ -39,6 +40,7 @@ class _Inputs:
 
     settings: Settings
     folder: Path
+    tell: Callable[[str], None]
 
     @cached_property
     def text(self) -> pretraining.Text:
@@ -76,6 +78,21 @@ def _cadamw(inputs: _Inputs) -> Iterator[Measured]:
     yield from optimiser.cadamw_speed(inputs.settings.rounds, inputs.settings.seed)
 
 
+def _layer(inputs: _Inputs, precision: Precision) -> Iterator[Measured]:
+    yield from layers.layer_speed(layers.Setup(inputs.settings.rounds, inputs.settings.seed, precision), inputs.tell)
+
+
+def _unitary(inputs: _Inputs) -> Iterator[Measured]:
+    yield from heads.unitary_speed(inputs.settings.rounds, inputs.settings.seed)
+
+
+def _qbert(inputs: _Inputs, precision: Precision) -> Iterator[Measured]:
+    # A step of complex64 takes seconds, and none of these trainings is meant to teach anything.
+    course = Course(inputs.settings.rounds, steps=2, pool=inputs.text.recipe.train.pool, seed=inputs.settings.seed)
+    for size in VOCABULARIES:
+        yield steps.pretraining_speed(inputs.text, size, course, precision)
+
+
 BENCHMARKS: dict[str, Callable[[_Inputs], Iterator[Measured]]] = {
     "startup": _startup,
     "batches": _batches,
@@ -84,8 +101,21 @@ BENCHMARKS: dict[str, Callable[[_Inputs], Iterator[Measured]]] = {
     "pretraining-bf16": lambda inputs: _pretraining(inputs, "bf16"),
     "finetuning-bf16": lambda inputs: _finetuning(inputs, "bf16"),
     "cadamw": _cadamw,
+    "complex-layer": lambda inputs: _layer(inputs, "fp32"),
+    "complex-layer-bf16": lambda inputs: _layer(inputs, "bf16"),
+    "unitary-head": _unitary,
+    "qbert-pretraining": lambda inputs: _qbert(inputs, "fp32"),
+    "qbert-pretraining-bf16": lambda inputs: _qbert(inputs, "bf16"),
 }
-TORCH_ALONE = {"cadamw"}  # those that compare with torch, not with transformers
+# Those that compare with torch, not with transformers.
+TORCH_ALONE = {
+    "cadamw",
+    "complex-layer",
+    "complex-layer-bf16",
+    "unitary-head",
+    "qbert-pretraining",
+    "qbert-pretraining-bf16",
+}
 
 
 def run(settings: Settings, tell: Callable[[str], None]) -> Iterator[ResultLine]:
@@ -104,7 +134,7 @@ def run(settings: Settings, tell: Callable[[str], None]) -> Iterator[ResultLine]
         tell(f"skipped, because transformers is not installed (pip install 'psitext[hf]'): {', '.join(left_out)}")
         wanted = [name for name in wanted if name in TORCH_ALONE]
     with one_thread(), TemporaryDirectory() as folder:
-        inputs = _Inputs(settings, Path(folder))
+        inputs = _Inputs(settings, Path(folder), tell)
         for name in wanted:
             tell(f"{name} ...")
             began = time.monotonic()
