@@ -58,7 +58,7 @@ FAMILIES = [
     *(
         Family(
             config=config,
-            state=Bond if "rac" in name else SentenceState,
+            state=Bond if "rac" in name or "automaton" in name else SentenceState,
             tokens=False,
             order=name != "bag",
             marks=False,

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from psitext.baselines.recurrent import RecurrentConfig, VectorsConfig
+from psitext.encoders.automaton import AutomatonConfig
 from psitext.encoders.bert import Bert, BertConfig
 from psitext.encoders.qbert import CvbertConfig, Qbert, QbertConfig
 from psitext.encoders.qcls import QclsConfig
@@ -50,10 +51,12 @@ QCLS = QclsConfig(vocab_size=VOCAB, width=8, max_len=16)
 _WORDS = {"vocab_size": VOCAB, "features": 3, "max_len": 16}
 RAC = RacConfig(**_WORDS, bond=7)
 # What reads words one after the other, by what it does with them.
-RECURRENT: dict[str, RacConfig | RecurrentConfig | VectorsConfig] = {
+RECURRENT: dict[str, RacConfig | AutomatonConfig | RecurrentConfig | VectorsConfig] = {
     "rac": RAC,
     "rac of two layers": RAC.model_copy(update={"layers": 2}),
     "rac with a filler": RAC.model_copy(update={"pad": "word"}),
+    "automaton": AutomatonConfig(**_WORDS, bond=5),
+    "automaton with a filler": AutomatonConfig(**_WORDS, bond=5, pad="word"),
     "tanh": RecurrentConfig(**_WORDS, width=8),
     "gru": RecurrentConfig(**_WORDS, width=8, cell="gru", pad="zero"),
     "mps": RecurrentConfig(**_WORDS, width=8, cell="mps"),

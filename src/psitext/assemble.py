@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from psitext.baselines.recurrent import Recurrent, RecurrentConfig, Vectors, VectorsConfig
 from psitext.config import build, first_unless_named
+from psitext.encoders.automaton import Automaton, AutomatonConfig
 from psitext.encoders.bert import Bert, BertConfig
 from psitext.encoders.qbert import CvbertConfig, Qbert, QbertConfig
 from psitext.encoders.qcls import Qcls, QclsConfig
@@ -33,9 +34,16 @@ from psitext.text.examples import Task
 
 M = TypeVar("M", bound=nn.Module)
 
-Encoder = Bert | Qbert | Qcls | Rac | Recurrent | Vectors
+Encoder = Bert | Qbert | Qcls | Rac | Automaton | Recurrent | Vectors
 EncoderConfig = Annotated[
-    BertConfig | QbertConfig | CvbertConfig | QclsConfig | RacConfig | RecurrentConfig | VectorsConfig,
+    BertConfig
+    | QbertConfig
+    | CvbertConfig
+    | QclsConfig
+    | RacConfig
+    | AutomatonConfig
+    | RecurrentConfig
+    | VectorsConfig,
     Field(discriminator="family"),
     first_unless_named(BertConfig),
 ]
@@ -49,6 +57,7 @@ ENCODERS: dict[str, tuple[type[EncoderConfig], Callable[[Any], Encoder]]] = {
     "cvbert": (CvbertConfig, Qbert),
     "qcls": (QclsConfig, Qcls),
     "rac": (RacConfig, Rac),
+    "automaton": (AutomatonConfig, Automaton),
     "recurrent": (RecurrentConfig, Recurrent),
     "vectors": (VectorsConfig, Vectors),
 }
@@ -65,6 +74,7 @@ USUAL_HEADS: dict[str, HeadConfig] = {
     "cvbert": ModulusConfig(),
     "qcls": MeasurementConfig(),
     "rac": AffineConfig(),
+    "automaton": AffineConfig(),
     "recurrent": AffineConfig(),
     "vectors": AffineConfig(),
 }

@@ -113,7 +113,7 @@ def test_known_changed(saved: Path) -> None:
     tree = json.loads((saved / "config.json").read_text())
     cases: list[tuple[dict[str, object], str]] = [
         ({"format": 2}, "has format 2; this psitext reads format 1"),
-        ({"encoder": {**tree["encoder"], "family": "rac"}}, "names no known family 'rac'"),
+        ({"encoder": {**tree["encoder"], "family": "nobody"}}, "names no known family 'nobody'"),
         ({"encoder": {**tree["encoder"], "width": 64}}, "does not fit this model: 'encoder.* is .*, not .*64"),
         ({"encoder": {**tree["encoder"], "layers": 2}}, r"it lacks 'encoder.blocks.1.* \(\d+ missing, 0 unknown\)"),
         ({"encoder": {**tree["encoder"], "depth": 2}}, "has an unknown key 'depth'"),

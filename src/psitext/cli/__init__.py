@@ -15,7 +15,7 @@ from typing import Annotated, NoReturn, TextIO
 import typer
 
 from psitext import __version__
-from psitext.cli import circuit, inspect, papers, train, use
+from psitext.cli import circuit, explain, inspect, papers, train, use
 from psitext.errors import UserError, near
 
 USAGE: type[Exception] = typer.BadParameter.__bases__[
@@ -29,10 +29,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for group in (papers, train, use, inspect):
+for group in (papers, train, use, explain.chain, inspect):
     for command in group.COMMANDS:
         app.command()(command)
-app.add_typer(inspect.explain, name="explain")
+app.add_typer(explain.app, name="explain")
 app.add_typer(circuit.app, name="circuit")
 
 

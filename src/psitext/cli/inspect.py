@@ -1,4 +1,4 @@
-"""Verbs that look at things: report, doctor, tasks, recipes, explain."""
+"""Verbs that look at things: report, doctor, tasks, recipes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import Annotated
 
 import typer
 
-from psitext.cli.options import ModelName, Out
-
-explain = typer.Typer(help="Look into a model.", no_args_is_help=True)
+from psitext.cli.options import Out
 
 
 def report(
@@ -53,29 +51,6 @@ def doctor() -> None:
     from psitext.experiments.doctor import findings
 
     rows_table([{"what": f.what, "found": f.found, "advice": f.advice} for f in findings()])
-
-
-@explain.command()
-def similarity(
-    sentences: Annotated[list[str], typer.Argument(help="Sentences that hold the word.")],
-    model: ModelName,
-    word: Annotated[str, typer.Option("--word", help="The word to compare.")],
-) -> None:
-    """Compare a word's static embedding with its states in context (chapter 15.8.1).
-
-    Example: psitext explain similarity --model runs/books --word crane "a crane is flying" "a crane driver came"
-    """
-    from psitext.cli import early
-
-    early.model(model)
-    from psitext.cli.terminal import rows_table
-    from psitext.explain.similarity import word_similarity
-    from psitext.model import load
-
-    found = word_similarity(word, sentences, load(model).token_vectors)
-    rows_table([pair._asdict() for pair in found.table()])
-    if found.unknown:
-        typer.echo(f"the model's vocabulary lacks {word!r}; what was compared is its sign for unknown words", err=True)
 
 
 def tasks() -> None:

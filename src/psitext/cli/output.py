@@ -28,7 +28,7 @@ def write_answers(examples: Sequence[Example], answers: Sequence[Answer], out: P
     records = [_record(example, answer) for example, answer in zip(examples, answers, strict=True)]
     if out is None:
         for record in records:
-            typer.echo(_spoken(record))
+            typer.echo(spoken(record))
         return
     write_atomic(out, _table(records, out))
     typer.echo(f"{len(records):,} predictions: {out}")
@@ -42,7 +42,7 @@ def write_states(texts: Sequence[str], state: SentenceState, out: Path | None) -
     if out is None or out.suffix == ".jsonl":
         records = [{"text": text, "vector": _numbers(row)} for text, row in zip(texts, vector, strict=True)]
         if out is None:
-            typer.echo("\n".join(map(_spoken, records)))
+            typer.echo("\n".join(map(spoken, records)))
             return
         write_atomic(out, _table(records, out))
     else:
@@ -58,7 +58,7 @@ def write_states(texts: Sequence[str], state: SentenceState, out: Path | None) -
     typer.echo(f"{len(texts):,} states of width {state.width}: {out}")
 
 
-def _spoken(record: dict[str, Any]) -> str:
+def spoken(record: dict[str, Any]) -> str:
     """One JSON line for standard output; where that is not UTF-8 (a pipe on Windows), JSON's own escapes of it."""
     return json.dumps(record, ensure_ascii="utf" not in (sys.stdout.encoding or "").lower())
 

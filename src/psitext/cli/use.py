@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from psitext.cli.explain.options import Closing, LabelName, Law, LawText, Length, Metric, looked, texts_of
 from psitext.cli.options import DataDir, ModelName, Out, Pair, Settings, Text
 
 if TYPE_CHECKING:
@@ -126,27 +127,68 @@ def evaluate(
 
 
 def export(
-    model: ModelName,
+    folder: Annotated[str | None, typer.Argument(metavar="[MODEL]", help="The model; or name it with --model.")] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", help="A run, a model folder, or hf:<folder or hub id>.")
+    ] = None,
     out: Out = None,
-    to: Annotated[str, typer.Option("--to", help="hf: a folder that transformers loads.")] = "hf",
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            help="hf: a folder that transformers loads. numpy, quimb, tenpy, tensorkrowch: a circuit's matrix product "
+            "state as an .npz of arrays, and the lines of Python that make that library's object of it (their own "
+            "files are pickles, which psitext never writes).",
+        ),
+    ] = "hf",
+    length: Length = None,
+    closing: Closing = "readout",
+    metric: Metric = "paper",
+    label: LabelName = None,
+    law: Law = None,
+    text: LawText = None,
 ) -> None:
     """Write a model in another library's form.
 
+    --length to --text are for matrix product states, as in `psitext explain entanglement`.
+
     Example: psitext export --model runs/sst2 --to hf -o sst2-hf
+    Example: psitext export runs/rac --to quimb -o rac.npz
     """
     from psitext.cli import early
     from psitext.errors import UserError, near
 
+    name = _named(folder, model)
     if out is None:
-        raise UserError("name a folder with -o")
-    early.model(model)
-    from psitext.experiments.export import EXPORTS
+        raise UserError("name a folder with -o" if to == "hf" else "name an .npz file with -o")
+    early.model(name)
+    looked(name, None, law, text, closing=closing, metric=metric)
+    from psitext.experiments.export import EXPORTS, TENSORS, write_tensors
     from psitext.model import load
 
-    if to not in EXPORTS:
-        raise UserError(f"cannot export to {to!r}{near(to, EXPORTS) or '; there is: ' + ', '.join(EXPORTS)}")
-    EXPORTS[to](load(model), out)
-    typer.echo(f"written: {out}")
+    known = (*EXPORTS, *TENSORS)
+    if to not in known:
+        raise UserError(f"cannot export to {to!r}{near(to, known) or '; there is: ' + ', '.join(known)}")
+    if to in EXPORTS:
+        if (length, closing, metric, label, law) != (None, "readout", "paper", None, None):
+            raise UserError(f"--length, --closing, --metric, --label and --law are for matrix product states, not {to}")
+        EXPORTS[to](load(name), out)
+        typer.echo(f"written: {out}")
+        return
+    early.ending(out, (".npz",), "matrix product states")
+    found = load(name)
+    state = found.to_mps(length, cast("Any", closing), cast("Any", metric), label=label, texts=texts_of(law, text))
+    lines = write_tensors(found, state, to, out)
+    typer.echo(f"written: {out}\n{lines}", nl=False)
+
+
+def _named(folder: str | None, model: str | None) -> str:
+    """The model that is named either way."""
+    from psitext.errors import UserError
+
+    if (folder is None) == (model is None):
+        raise UserError("name one model, as the argument or with --model" + ("" if folder is None else ", not twice"))
+    return folder if folder is not None else model or ""
 
 
 def _look(texts: list[str], model: str, text: str | None, pair: str | None, out: Path | None) -> None:

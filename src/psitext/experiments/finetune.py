@@ -22,7 +22,9 @@ from psitext.assemble import (
     usual_head,
 )
 from psitext.config import recipe_hash
+from psitext.encoders.automaton import Automaton
 from psitext.encoders.bert import Bert
+from psitext.encoders.rac import Rac
 from psitext.errors import UserError
 from psitext.experiments.pretrain import kept_tokenizer, make_tokenizer
 from psitext.experiments.runs import ranks, rows
@@ -30,6 +32,7 @@ from psitext.experiments.runs.folder import RunFolder
 from psitext.experiments.runs.recipes import FinetuneRecipe, LabelledConfig, LiftConfig
 from psitext.experiments.runs.training import train
 from psitext.experiments.runs.validation import task_metrics
+from psitext.explain.law import counted
 from psitext.hf.lift import lift
 from psitext.model import TEXT, Model, Sentences, evaluate_network, load, with_pool
 from psitext.randomness import generator
@@ -76,9 +79,10 @@ def _trained(recipe: FinetuneRecipe, folder: RunFolder, hooks: Sequence[Hook]) -
     text = recipe.text.model_copy(update={"max_len": min(recipe.text.max_len, start.encoder.config.max_len)})
     source = encode_examples(data.train, task, start.tokenizer, text)
     dev = {name: encode_examples(examples, task, start.tokenizer, text) for name, examples in data.dev.items()}
+    law = counted(source) if isinstance(start.encoder, Rac | Automaton) else None
     score = task_score(task, class_weights(recipe, source, task))
     recipe, counters = train(folder, recipe, network, score, source, lambda _: task_metrics(dev, task), hooks)
-    model = Model(network.eval(), {TEXT: start.tokenizer}, text, head, task)
+    model = Model(network.eval(), {TEXT: start.tokenizer}, text, head, task, law=law)
     facts: dict[str, object] = {
         "name": recipe.name,
         "recipe": recipe_hash(recipe),

@@ -1,5 +1,6 @@
 """A model's folder: ``config.json`` (format version, every setting resolved), ``model.safetensors``,
-``tokenizers/<name>.json``, ``card.md`` and ``checksums.json``.
+``tokenizers/<name>.json``, ``card.md`` and ``checksums.json``; of a recurrent arithmetic circuit also
+``law.safetensors``, how often it read each word in training.
 
 It loads in a fresh interpreter on another platform and shows damage; nothing in it is a pickle.
 """
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from psitext.model.model import Model
 
 FORMAT = 1
-CONFIG, CARD, TOKENIZERS = "config.json", "card.md", "tokenizers"
+CONFIG, CARD, TOKENIZERS, LAW = "config.json", "card.md", "tokenizers", "law.safetensors"
 
 
 def write(model: Model, path: Path) -> None:
@@ -33,6 +34,8 @@ def write(model: Model, path: Path) -> None:
     with folder_atomic(path) as part:
         write_atomic(part / CONFIG, json.dumps(_config(model), indent=2, ensure_ascii=False))
         checkpoint.write_tensors(checkpoint.tensors_of(model.network), part / checkpoint.MODEL)
+        if model.law is not None:
+            checkpoint.write_tensors({"words": model.law.words, "lengths": model.law.lengths}, part / LAW)
         for name, tokenizer in model.tokenizers.items():
             tokenizer.save(part / TOKENIZERS / f"{name}.json")
         write_atomic(part / CARD, card(model))

@@ -20,6 +20,7 @@ from psitext.assemble import (
 )
 from psitext.config import build
 from psitext.errors import UserError
+from psitext.explain.law import WordLaw
 from psitext.heads.pretraining import PretrainingConfig
 from psitext.model import folder
 from psitext.model.model import TEXT, Model, Sentences
@@ -55,7 +56,8 @@ def load(source: str | Path, *, pool: str | None = None) -> Model:
     checkpoint.load_tensors(network, checkpoint.read_tensors(path / checkpoint.MODEL), str(path))
     tokenizers = {file.stem: Tokenizer.load(file) for file in sorted((path / folder.TOKENIZERS).glob("*.json"))}
     text = build(TextConfig, tree["text"], str(path))
-    model = Model(network.eval(), tokenizers, text, head, task, tree["temperature"], tree["facts"])
+    law = WordLaw(**checkpoint.read_tensors(path / folder.LAW)) if (path / folder.LAW).is_file() else None
+    model = Model(network.eval(), tokenizers, text, head, task, tree["temperature"], tree["facts"], law)
     return model if pool in (None, encoder.config.pool) else with_pool(model, str(pool))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from psitext.assemble import Encoder, HeadConfig
 from psitext.encoders.qbert import Qbert
 from psitext.encoders.qcls import Qcls
 from psitext.errors import UserError
+from psitext.explain.law import WordLaw
 from psitext.explain.similarity import TokenVectors
 from psitext.heads.pretraining import PretrainingConfig
 from psitext.model import answers, folder
@@ -30,6 +31,11 @@ from psitext.text.supervised import SupervisedSource, TextConfig, encode_example
 from psitext.text.tokenizer import Tokenizer
 from psitext.train import predict
 from psitext.train.network import Network
+
+if TYPE_CHECKING:
+    from psitext.model.mps import Explanation, Mps, Smaller
+    from psitext.model.mps.reading import Closing, Metric
+    from psitext.model.mps.sentence import Baseline
 
 TEXT = "text"  # the name of the tokenizer that reads a model's input
 PLAIN = Task(name="text", title="Plain text", kind="regression", text="text", label="label", metrics=(), headline="")
@@ -54,6 +60,7 @@ class Model:
     task: Task | None = None
     temperature: float = 1.0  # divides the logits before they become probabilities
     facts: Mapping[str, Any] = field(default_factory=dict)  # recipe, scores, versions: what the card tells
+    law: WordLaw | None = None  # of a circuit: how often it read each word in training
 
     @property
     def encoder(self) -> Encoder:
@@ -164,6 +171,64 @@ class Model:
         from psitext.quantum import to_circuit
 
         return to_circuit(self, text, bond)
+
+    def to_mps(
+        self,
+        length: int | None = None,
+        closing: Closing = "readout",
+        metric: Metric = "paper",
+        *,
+        label: str | None = None,
+        texts: Sequence[str] | None = None,
+    ) -> Mps:
+        """A recurrent arithmetic circuit of one layer as a matrix product state of ``length`` words: by default 50, or
+        as many as the model reads where that is fewer or texts are filled up to it.
+
+        ``closing``: "readout", then the state is the log-odds of the second of two classes, a score, or the logit of
+        ``label``; "ones", the paper's. ``metric``: "paper", of the weights as they stand; "data", under the law of the
+        words that the model was trained on, or of ``texts``. Errors: another model; see ``model/mps/reading.py``.
+        """
+        from psitext.model.mps import mps_of
+
+        return mps_of(self, length, closing, metric, label=label, texts=texts)
+
+    def explain(
+        self,
+        text: str,
+        *,
+        baseline: Baseline | None = None,
+        top: int = 5,
+        metric: Metric | None = None,
+        texts: Sequence[str] | None = None,
+    ) -> Explanation:
+        """What made a circuit's decision on a text: exact Shapley values, the ``top`` single substitutions that turn
+        it, the entanglement that is left after each word.
+
+        ``baseline``: "mean" (of the law; the default where it is known), "zero" or "pad". ``metric`` is that of the
+        entanglement, by default "data" where the law is known. Errors: as ``to_mps``; an empty text.
+        """
+        from psitext.model.mps import explain
+
+        return explain(self, text, baseline=baseline, top=top, metric=metric, texts=texts)
+
+    def compress(
+        self,
+        chi: int | None = None,
+        tolerance: float | None = None,
+        *,
+        metric: Metric | None = None,
+        length: int | None = None,
+        texts: Sequence[str] | None = None,
+    ) -> Smaller:
+        """A circuit as a smaller linear recurrence, ``.model``: of ``chi`` numbers, or of as few as keep the predicted
+        relative error of the logits within ``tolerance``.
+
+        What is weighed are texts of ``length`` words, by default the mean of those of the training, under their law.
+        Errors: as ``to_mps``; neither or both of chi and tolerance; a chi outside 1..D.
+        """
+        from psitext.model.mps import compress
+
+        return compress(self, chi, tolerance, metric=metric, length=length, texts=texts)
 
     def _static(self, ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """(N, D) embeddings of tokens, float32 or complex64."""
