@@ -127,7 +127,7 @@ def evaluate(
 
 
 def export(
-    folder: Annotated[str | None, typer.Argument(metavar="[MODEL]", help="The model; or name it with --model.")] = None,
+    folder: Annotated[str | None, typer.Argument(metavar="MODEL", help="The model; or name it with --model.")] = None,
     model: Annotated[
         str | None, typer.Option("--model", "-m", help="A run, a model folder, or hf:<folder or hub id>.")
     ] = None,

@@ -200,16 +200,18 @@ class Model:
         top: int = 5,
         metric: Metric | None = None,
         texts: Sequence[str] | None = None,
+        entanglement: bool = True,
     ) -> Explanation:
         """What made a circuit's decision on a text: exact Shapley values, the ``top`` single substitutions that turn
         it, the entanglement that is left after each word.
 
         ``baseline``: "mean" (of the law; the default where it is known), "zero" or "pad". ``metric`` is that of the
-        entanglement, by default "data" where the law is known. Errors: as ``to_mps``; an empty text.
+        entanglement, by default "data" where the law is known; without ``entanglement`` long texts are faster. Errors:
+        as ``to_mps``; an empty text.
         """
         from psitext.model.mps import explain
 
-        return explain(self, text, baseline=baseline, top=top, metric=metric, texts=texts)
+        return explain(self, text, baseline=baseline, top=top, metric=metric, texts=texts, entanglement=entanglement)
 
     def compress(
         self,

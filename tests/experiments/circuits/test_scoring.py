@@ -62,7 +62,8 @@ def test_law_a_result_line_holds_all_of_it(tmp_path: Path) -> None:
     lines.append(tmp_path / "lines.jsonl", line)
     again = lines.read(tmp_path / "lines.jsonl")[0]
     assert again == line
-    assert (again.run, again.task, again.rows) == ("circuit/tiny", "films", {"dev": 3})
+    name = "tiny, 3 qubits: 20 shots, depolarizing:0.1, states mps:2"
+    assert (again.run, again.task, again.rows) == (name, "films", {"dev": 3})
     assert again.metrics["accuracy exact"] == graded.exact["accuracy"]
     assert again.notes["noise"] == "depolarizing:0.1" and again.notes["machine"] == "noisy (depolarizing:0.1)"
     other = scoring.line(found, found.asked(), "dev", graded, CircuitConfig(shots=21))

@@ -133,7 +133,7 @@ def line(model: Model, task: Task, split: str, result: Graded, config: CircuitCo
     """A result line of it."""
     exact = {f"{name} exact": value for name, value in result.exact.items()}
     return ResultLine(
-        run=f"circuit/{model.facts.get('name', model.encoder.config.family)}",
+        run=f"{model.facts.get('name', model.encoder.config.family)}, {_in_words(result, config)}",
         task=task.name,
         split=split,
         metrics={**result.found, **exact, **result.distances()},
@@ -147,9 +147,20 @@ def line(model: Model, task: Task, split: str, result: Graded, config: CircuitCo
         versions=stamp.versions(),
         finished=lines.now(),
         notes={
+            "title": "Circuits: accuracy on sentences, beside the exact classical answers",
+            "command": "psitext circuit run MODEL --task TASK --shots N --noise ... --state ... --results FILE",
             **config.tree(),
             "machine": result.run.machine,
             "qubits": result.run.head.qubits,
             "model": {key: model.facts[key] for key in ("recipe", "from") if key in model.facts},
         },
     )
+
+
+def _in_words(result: Graded, config: CircuitConfig) -> str:
+    """On how many qubits, with what, and how often."""
+    shots = "exact" if config.shots is None else f"{config.shots:,} shots"
+    machine = f", {config.noise}" if config.noise else ""
+    misread = f", readings flip at {config.readout_error:g}" if config.readout_error else ""
+    states = f", states {config.state}" if config.state != "exact" else ""
+    return f"{result.run.head.qubits} qubits: {shots}{machine}{misread}{states}"

@@ -35,7 +35,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b5609b")
 DASHES = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)))
 MARKERS = ("o", "s", "^", "D")
 MOST_POINTS = 240  # of one curve; more cannot be seen at this width
-_INK = "#010203"  # stands for currentColor until the SVG is written
+INK = "#010203"  # stands for currentColor until the SVG is written
 _WIDTH = 9.0  # inches of 72 points
 _NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
@@ -70,45 +70,52 @@ def learning_curves(
     cleaned = {name: [(step, _drawable(value, log)) for step, value in curves[name]] for name in curves}
     if all(math.isnan(value) for points in cleaned.values() for _, value in points):
         raise UserError(f"there is nothing to draw: no curve of {y} by {x} holds a finite value")
-    with _style():
-        figure = _figure(3.3)
+    with style():
+        figure = blank(3.3)
         axes = figure.add_subplot()
         for place, (name, points) in enumerate(cleaned.items()):
             drawn = _thinned(points)
-            colour, dash, marker = _look(place)
+            colour, dash, marker = look(place)
             axes.plot(
                 [step for step, _ in drawn],
                 [value for _, value in drawn],
                 color=colour,
                 linestyle=dash,
                 marker=marker if len(drawn) == 1 else "",
-                label=_label(name),
+                label=one_line(name),
             )
-        axes.set(xlabel=_label(x), ylabel=_label(y), yscale="log" if log else "linear")
+        axes.set(xlabel=one_line(x), ylabel=one_line(y), yscale="log" if log else "linear")
+        if log:
+            plain_logarithm(axes)
         axes.margins(x=0.02)
-        _legend(axes, len(curves))
-        return _svg(figure, f"{y} by {x}: {', '.join(curves)}")
+        legend(axes, len(curves))
+        return as_svg(figure, f"{y} by {x}: {', '.join(curves)}")
 
 
 def bands(panels: Mapping[str, Mapping[str, Band]], *, x: str) -> str:
     """Curves with their intervals, one panel below the other by the name of its values."""
-    with _style():
-        figure = _figure(0.6 + 2.6 * len(panels))
+    with style():
+        figure = blank(0.6 + 2.6 * len(panels))
         for axes, (y, curves) in zip(
             figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0], panels.items(), strict=True
         ):
             for place, (name, points) in enumerate(curves.items()):
-                colour, dash, marker = _look(place)
+                colour, dash, marker = look(place)
                 at = [point[0] for point in points]
                 axes.plot(
-                    at, [point[1] for point in points], color=colour, linestyle=dash, marker=marker, label=_label(name)
+                    at,
+                    [point[1] for point in points],
+                    color=colour,
+                    linestyle=dash,
+                    marker=marker,
+                    label=one_line(name),
                 )
                 low, high = ([point[1] if point[side] is None else point[side] for point in points] for side in (2, 3))
                 axes.fill_between(at, low, high, color=colour, alpha=0.18, linewidth=0)
-            axes.set(ylabel=_label(y))
-            _legend(axes, len(curves))
-        axes.set(xlabel=_label(x))
-        return _svg(figure, "; ".join(f"{y} by {x}: {', '.join(curves)}" for y, curves in panels.items()))
+            axes.set(ylabel=one_line(y))
+            legend(axes, len(curves))
+        axes.set(xlabel=one_line(x))
+        return as_svg(figure, "; ".join(f"{y} by {x}: {', '.join(curves)}" for y, curves in panels.items()))
 
 
 def reliability_diagram(tables: Mapping[str, Sequence[Bin]]) -> str:
@@ -116,12 +123,12 @@ def reliability_diagram(tables: Mapping[str, Sequence[Bin]]) -> str:
 
     On the diagonal the probabilities mean what they say.
     """
-    with _style():
-        figure = _figure(4.4)
+    with style():
+        figure = blank(4.4)
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
-        upper.plot([0, 1], [0, 1], color=_INK, alpha=0.35, linewidth=1)
+        upper.plot([0, 1], [0, 1], color=INK, alpha=0.35, linewidth=1)
         for place, (name, table) in enumerate(tables.items()):
-            colour, dash, marker = _look(place)
+            colour, dash, marker = look(place)
             filled = [entry for entry in table if entry.count]
             total = sum(entry.count for entry in filled)
             upper.plot(
@@ -130,7 +137,7 @@ def reliability_diagram(tables: Mapping[str, Sequence[Bin]]) -> str:
                 color=colour,
                 linestyle=dash,
                 marker=marker,
-                label=_label(name),
+                label=one_line(name),
             )
             width = (table[0].high - table[0].low) / len(tables)
             left = [entry.low + width * place for entry in filled]
@@ -138,17 +145,17 @@ def reliability_diagram(tables: Mapping[str, Sequence[Bin]]) -> str:
             lower.bar(left, shares, width=width * 0.86, align="edge", color=colour)
         upper.set(ylabel="accuracy", xlim=(0, 1), ylim=(0, 1.02))
         lower.set(ylabel="share", xlabel="confidence (greatest probability)")
-        _legend(upper, len(tables))
-        return _svg(figure, f"accuracy by confidence: {', '.join(tables)}")
+        legend(upper, len(tables))
+        return as_svg(figure, f"accuracy by confidence: {', '.join(tables)}")
 
 
 def comparison(rows: Sequence[Interval], *, x: str = "score") -> str:
     """Values with their intervals, one row each from the top, baselines in ink."""
-    with _style():
-        figure = _figure(0.75 + 0.42 * len(rows))
+    with style():
+        figure = blank(0.75 + 0.42 * len(rows))
         axes = figure.add_subplot()
         for place, row in enumerate(rows):
-            colour = _INK if row.baseline else COLOURS[0]
+            colour = INK if row.baseline else COLOURS[0]
             if row.low is not None and row.high is not None:
                 axes.plot([row.low, row.high], [place, place], color=colour, alpha=0.4, linewidth=5)
             axes.plot([row.value], [place], color=colour, marker="o", markersize=7)
@@ -159,24 +166,24 @@ def comparison(rows: Sequence[Interval], *, x: str = "score") -> str:
                 "fontsize": 9,
             }
             axes.annotate(f"{row.value:.3f}", (row.value, place), **above)
-        axes.set_yticks(range(len(rows)), [_label(row.name) for row in rows])
-        axes.set(xlabel=_label(x), ylim=(len(rows) - 0.5, -0.8))
+        axes.set_yticks(range(len(rows)), [one_line(row.name) for row in rows])
+        axes.set(xlabel=one_line(x), ylim=(len(rows) - 0.5, -0.8))
         axes.margins(x=0.08)
         axes.grid(visible=False, axis="y")
         axes.grid(visible=True, axis="x")
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
-        return _svg(figure, f"{x}: " + ", ".join(f"{row.name} {row.value:.3f}" for row in rows))
+        return as_svg(figure, f"{x}: " + ", ".join(f"{row.name} {row.value:.3f}" for row in rows))
 
 
 @contextmanager
-def _style() -> Iterator[None]:
+def style() -> Iterator[None]:
     """Our look, for the time of one figure; whatever matplotlib was set to is kept."""
     try:
         from matplotlib import rc_context
     except ImportError:
         raise UserError("figures need matplotlib: pip install 'psitext[report]'") from None
-    look: Any = {
+    chosen: Any = {
         "svg.fonttype": "none",
         "text.parse_math": False,  # a dollar sign in a name is a dollar sign
         "font.family": "sans-serif",
@@ -194,26 +201,27 @@ def _style() -> Iterator[None]:
         "lines.solid_capstyle": "round",
     }
     inked = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color", "grid.color")
-    look |= dict.fromkeys(inked, _INK)
-    with rc_context(look), warnings.catch_warnings():
+    chosen |= dict.fromkeys(inked, INK)
+    with rc_context(chosen), warnings.catch_warnings():
         # Glyphs are measured here with matplotlib's own font but shown with the reader's.
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
         yield
 
 
-def _figure(height: float) -> Figure:
+def blank(height: float) -> Figure:
+    """A figure as wide as the page, and so many inches high."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(_WIDTH, height), layout="constrained")
 
 
-def _look(place: int) -> tuple[str, Any, str]:
+def look(place: int) -> tuple[str, Any, str]:
     """Colour, dash and marker of a series; no two of sixteen have both colour and dash in common."""
     turn = place + place // len(COLOURS)
     return COLOURS[place % len(COLOURS)], DASHES[turn % len(DASHES)], MARKERS[turn % len(MARKERS)]
 
 
-def _legend(axes: Axes, count: int) -> None:
+def legend(axes: Axes, count: int) -> None:
     """Names above the drawing, where they cover nothing; a single series needs none."""
     if count > 1:
         axes.legend(
@@ -226,12 +234,20 @@ def _legend(axes: Axes, count: int) -> None:
         )
 
 
+def plain_logarithm(axes: Axes) -> None:
+    """Labels of a logarithmic value axis as numbers: mathematics is switched off, in which they would be set."""
+    from matplotlib.ticker import LogFormatter
+
+    axes.yaxis.set_major_formatter(LogFormatter())
+    axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
+
+
 def legible(text: str) -> str:
     """``text`` with what no page can hold (control characters, lone surrogates) replaced by U+FFFD."""
     return _NOT_TEXT.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def _label(name: str) -> str:
+def one_line(name: str) -> str:
     """A name as matplotlib takes it: one line, no underscore in front (the legend would leave it out)."""
     clean = legible(" ".join(name.split()))
     return f"\N{ZERO WIDTH SPACE}{clean}" if clean.startswith("_") else clean
@@ -250,7 +266,7 @@ def _drawable(value: float, log: bool) -> float:
     return float(value) if math.isfinite(value) and (value > 0 or not log) else math.nan
 
 
-def _svg(figure: Figure, description: str) -> str:
+def as_svg(figure: Figure, description: str) -> str:
     """The figure as an ``<svg>`` element: described, its ids its own, the same bytes for the same data."""
     from matplotlib import rc_context
 
@@ -260,11 +276,11 @@ def _svg(figure: Figure, description: str) -> str:
         figure.savefig(memory, format="svg", transparent=True, metadata=nothing)
     text = memory.getvalue()
     text = re.sub(r"<!--.*?-->", "", text[text.index("<svg") :], flags=re.DOTALL)
-    text = re.sub(r"font-family: [^;]*; ", "", text).replace(f": {_INK}", ": currentColor")
+    text = re.sub(r"font-family: [^;]*; ", "", text).replace(f": {INK}", ": currentColor")
     for place, colour in enumerate(COLOURS, 1):
         text = text.replace(f": {colour}", f": var(--series-{place}, {colour})")
     mark = "f" + hashlib.sha256(text.encode()).hexdigest()[:8]
     text = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{mark}-", text)
     text = text.replace(">*{", f">#{mark}-figure_1 *{{", 1)
-    opening = f'<svg role="img" aria-label="{escape(_label(description))}" font-family="sans-serif" '
+    opening = f'<svg role="img" aria-label="{escape(one_line(description))}" font-family="sans-serif" '
     return text.replace("<svg ", opening, 1).strip() + "\n"

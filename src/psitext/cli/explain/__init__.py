@@ -1,0 +1,11 @@
+"""Verbs that look into a model: ``psitext explain similarity|entanglement|text``, and ``psitext compress``."""
+
+from __future__ import annotations
+
+import typer
+
+from psitext.cli.explain import chain, words
+
+app = typer.Typer(help="Look into a model.", no_args_is_help=True)
+for command in (*words.LOOKS, *chain.LOOKS):
+    app.command()(command)

@@ -1,0 +1,179 @@
+"""A circuit as a whole: the entanglement of its matrix product state, and a smaller one in its place."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from psitext.cli.explain.options import (
+    CircuitArgument,
+    Closing,
+    Figure,
+    Json,
+    LabelName,
+    Law,
+    LawText,
+    Length,
+    Metric,
+    MetricOrBest,
+    drawn,
+    looked,
+    texts_of,
+)
+from psitext.cli.options import DataDir, Out
+
+if TYPE_CHECKING:
+    from psitext.model.mps import Mps
+
+
+def entanglement(
+    model: CircuitArgument,
+    length: Length = None,
+    closing: Closing = "readout",
+    metric: Metric = "paper",
+    label: LabelName = None,
+    law: Law = None,
+    text: LawText = None,
+    figure: Figure = None,
+    json: Json = False,
+) -> None:
+    """Show a circuit's entanglement: bits at every cut, the Schmidt spectrum in the middle, rank, correlation length.
+
+    Example: psitext explain entanglement runs/rac --metric data --figure entanglement.svg
+    """
+    looked(model, figure, law, text, closing=closing, metric=metric)
+    from psitext.cli.output import spoken
+    from psitext.model import load
+
+    found = load(model).to_mps(
+        length, cast("Any", closing), cast("Any", metric), label=label, texts=texts_of(law, text)
+    )
+    record = found.record()
+    if json:
+        typer.echo(spoken(record))
+    else:
+        _tell(found, record)
+    if figure is not None:
+        from psitext.experiments.tensors import drawing
+
+        drawing.entanglement(found, figure)
+        drawn(figure, json)
+
+
+def _tell(found: Mps, record: dict[str, Any]) -> None:
+    from psitext.cli.terminal import rows_table
+
+    columns = zip(record["entropy_bits"], record["bound_bits"], record["rank"], strict=True)
+    rows_table(
+        [{"cut": cut, "bits": bits, "bound": bound, "rank": rank} for cut, (bits, bound, rank) in enumerate(columns, 1)]
+    )
+    spectrum = " ".join(f"{value:.4g}" for value in record["schmidt"])
+    typer.echo(f"Schmidt coefficients after {found.middle} words: {spectrum}")
+    bits = record["entropy_bits"]
+    most = max(range(len(bits)), key=bits.__getitem__)
+    bound = math.log2(found.bond)
+    typer.echo(f"most: {bits[most]:.4f} bits after {most + 1} words; bond {found.bond} bounds it by {bound:.4f}")
+    limit = record["infinite"]
+    typer.echo(f"far from both ends: {_four(limit['entropy_bits'])} bits; {limit['says']}")
+    typer.echo(f"the state: {found.says}; {found.length} words, {found.metric} metric")
+    if found.metric == "paper":
+        typer.echo("in this metric entropies change with the scale of word vectors, on which no prediction depends; "
+                   "--metric data does not", err=True)  # fmt: skip
+
+
+def _four(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.4f}"
+
+
+def compress(
+    model: CircuitArgument,
+    chi: Annotated[int | None, typer.Option("--chi", help="D', the numbers of the smaller state.")] = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option("--tolerance", help="The predicted relative error that is allowed, in place of --chi."),
+    ] = None,
+    out: Out = None,
+    task: Annotated[str | None, typer.Option("--task", help="Measure error and score on a task's dev splits.")] = None,
+    split: Annotated[str | None, typer.Option("--split", help="On this split of the task.")] = None,
+    data: Annotated[str | None, typer.Option("--data", help="Or on a labelled file of your own.")] = None,
+    beside: Annotated[
+        list[str] | None,
+        typer.Option("--beside", help="Another model to score, trained at that size, say; may be repeated."),
+    ] = None,
+    analysis: Annotated[
+        bool, typer.Option("--analysis", help="Show the predicted errors of all sizes; alone, nothing is written.")
+    ] = False,
+    metric: MetricOrBest = None,
+    length: Annotated[
+        int | None,
+        typer.Option(
+            "--length", help="T, the words of the texts that count.", show_default="the mean of the training's"
+        ),
+    ] = None,
+    law: Law = None,
+    text: LawText = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Make a circuit a smaller linear recurrence (balanced truncation), a model like any other.
+
+    Its predicted error is that of the logits, relative, over texts of independent words; --task or --data measures it.
+
+    Example: psitext compress runs/rac --chi 8 --task imdb -o runs/rac-8
+    """
+    wanted = chi is not None or tolerance is not None
+    _asked(model, wanted, analysis, out, task, data, beside or [])
+    looked(model, None, law, text, metric=metric)
+    from psitext.cli.terminal import rows_table
+    from psitext.experiments import evaluation
+    from psitext.experiments.tensors import comparing
+    from psitext.model import load
+    from psitext.model.mps.smaller import analysis as sizes
+
+    found = load(model)
+    how: Any = {"metric": metric, "length": length, "texts": texts_of(law, text)}
+    if analysis:
+        rows_table(sizes(found, **how))
+    if not wanted:
+        return
+    splits: evaluation.Splits = {}
+    if task is not None or split is not None or data is not None:
+        splits = evaluation.labelled_splits(evaluation.task_of(found, task), split, data, data_dir)
+    smaller = found.compress(chi, tolerance, **how)
+    rows_table(comparing.rows(found, smaller, splits, {name: load(name) for name in beside or []}))
+    typer.echo(f"predicted for texts of {smaller.length} words, {smaller.metric} metric")
+    if out is not None:
+        smaller.model.save(out)
+        typer.echo(f"model: {out}")
+
+
+def _asked(
+    model: str, wanted: bool, analysis: bool, out: Path | None, task: str | None, data: str | None, beside: list[str]
+) -> None:
+    """Refuse what is not all there, or would write a model over the one that is read."""
+    from psitext.cli import early
+    from psitext.errors import UserError
+
+    if not wanted and not analysis:
+        raise UserError("say how small: --chi 8, or --tolerance 0.01; --analysis shows what each size would cost")
+    if wanted and out is None and not analysis:
+        raise UserError("name a folder for the smaller model with -o")
+    if out is not None and not wanted:
+        raise UserError("say how small the model in -o is to be: --chi 8, or --tolerance 0.01")
+    if task is not None:
+        early.task(task)
+    if data is not None:
+        early.table(data, None, None)
+    for name in (model, *beside):
+        early.model(name)
+    if (
+        out is not None
+        and out.exists()
+        and any(out.resolve() == Path(place).resolve() for place in (model, f"{model}/model"))
+    ):
+        raise UserError(f"-o {out} is the model that is compressed; name another folder")
+
+
+LOOKS, COMMANDS = (entanglement,), (compress,)

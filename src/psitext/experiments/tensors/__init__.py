@@ -1,0 +1,1 @@
+"""What is drawn, measured and written of matrix product states."""
