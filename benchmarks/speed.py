@@ -28,6 +28,7 @@ ROUNDS = {
     "unitary-head": 7,
     "qbert-pretraining": 5,
     "qbert-pretraining-bf16": 5,
+    "rac": 12,
 }
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from psitext.errors import UserError, near
-from psitext.experiments.bench import finetuning, optimiser, pretraining, startup
+from psitext.experiments.bench import finetuning, optimiser, pretraining, startup, tensors
 from psitext.experiments.bench.complex import heads, layers, steps
 from psitext.experiments.bench.racing import Course
 from psitext.experiments.bench.timing import Measured, one_thread
@@ -106,8 +106,9 @@ BENCHMARKS: dict[str, Callable[[_Inputs], Iterator[Measured]]] = {
     "unitary-head": _unitary,
     "qbert-pretraining": lambda inputs: _qbert(inputs, "fp32"),
     "qbert-pretraining-bf16": lambda inputs: _qbert(inputs, "bf16"),
+    "rac": lambda inputs: tensors.tensor_speed(inputs.settings.rounds, inputs.settings.seed, inputs.tell),
 }
-# Those that compare with torch, not with transformers.
+# Those that compare with other things than transformers.
 TORCH_ALONE = {
     "cadamw",
     "complex-layer",
@@ -115,6 +116,7 @@ TORCH_ALONE = {
     "unitary-head",
     "qbert-pretraining",
     "qbert-pretraining-bf16",
+    "rac",
 }
 
 
