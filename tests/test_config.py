@@ -235,3 +235,8 @@ def test_known_extends_is_one_name_and_a_mark_at_the_start_is_no_matter(tmp_path
         read_recipe(str(path))
     path.write_bytes(b"\xef\xbb\xbfseed = 3")
     assert read_recipe(str(path)) == {"seed": 3}
+
+
+def test_known_alternatives_are_those_of_training_alone() -> None:
+    assert with_overrides({"steps": 8, "epochs": 2}, ["steps=9"]) == {"steps": 9, "epochs": 2}
+    assert with_overrides({"train": {"steps": 8}}, ["train.epochs=2"]) == {"train": {"epochs": 2}}

@@ -20,7 +20,7 @@ from psitext.errors import UserError, near
 
 Tree = dict[str, Any]
 RECIPES = Path(__file__).parent / "recipes"
-# Keys of which a table holds one: a budget of steps laid over a recipe takes the place of its epochs.
+# Keys of which a [train] table holds one: a budget of steps laid over a recipe takes the place of its epochs.
 ALTERNATIVES = (frozenset({"steps", "epochs", "minutes", "tokens"}), frozenset({"batch_tokens", "batch_sequences"}))
 RUNS = ("base", "smoke")  # the folders of it that hold recipes of runs
 MAX_INT = 2**63 - 1  # of every whole number, seeds too: torch and numpy take no more
@@ -146,14 +146,17 @@ def read_recipe(name: str) -> Tree:
     return merged(base, tree)
 
 
-def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> Tree:
-    """``base`` with the leaves of ``over`` laid on it; neither is changed. An alternative replaces the others."""
-    replaced = {key for group in ALTERNATIVES if group & over.keys() for key in group}
+def merged(base: Mapping[str, Any], over: Mapping[str, Any], table: str = "") -> Tree:
+    """``base`` with the leaves of ``over`` laid on it; neither is changed. In a [train] table an alternative replaces
+    the others.
+    """
+    groups = ALTERNATIVES if table == "train" else ()
+    replaced = {key for group in groups if group & over.keys() for key in group}
     result: Tree = {key: value for key, value in base.items() if key not in replaced}
     for key, value in over.items():
         below = result.get(key)
         both = isinstance(value, Mapping) and isinstance(below, Mapping)
-        result[key] = merged(below, value) if both else value  # type: ignore[arg-type]
+        result[key] = merged(below, value, key) if both else value  # type: ignore[arg-type]
     return result
 
 
@@ -164,7 +167,7 @@ def with_overrides(tree: Mapping[str, Any], settings: Sequence[str]) -> Tree:
         name, equals, text = setting.partition("=")
         keys = name.strip().split(".")
         if not equals or not all(keys):
-            raise UserError(f"--set takes key=value with dots between tables (train.lr=1e-4), not {setting!r}")
+            raise UserError(f"--set takes key=value with dots between tables (train.optim.lr=1e-4), not {setting!r}")
         leaf: Any = _value(text.strip())
         for key in reversed(keys):
             leaf = {key: leaf}

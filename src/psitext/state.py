@@ -114,7 +114,10 @@ class Bond(State):
             (self.log_scale < OVERFLOW[vector.dtype]).all()
         ):
             scale = float(self.log_scale.detach().max())
-            raise UserError(f"a bond of scale exp({scale:.1f}) does not fit {vector.dtype}; read it as a ket instead")
+            raise UserError(
+                f"a bond of scale exp({scale:.1f}) does not fit {vector.dtype}: in training it has diverged, and a "
+                "lower train.optim.lr helps; as a ket it has no scale"
+            )
         return vector * self.log_scale.exp()[:, None]
 
 

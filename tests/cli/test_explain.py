@@ -224,7 +224,7 @@ REFUSED = {
     "compress rac --chi 0 -o x": r"bond 0 lies outside 1\.\.5; this chain's own is 5",
     "compress rac --chi 6 -o x": r"bond 6 lies outside 1\.\.5; this chain's own is 5",
     "compress rac --tolerance -1 -o x": r"a tolerance is a relative error of at least 0, not -1",
-    "compress rac --chi 3 -o rac": r"-o rac is the model that is compressed; name another folder",
+    "compress rac --chi 3 -o rac": r"-o rac is, or lies in, a model that is read here .*; name another folder",
     "compress rac --chi 3 -o x --data absent.csv": r"there is no file absent\.csv.*",
     "compress rac --chi 3 -o x --task sts2": r"no task called 'sts2'.*",
     "compress rac --chi 3 -o x --beside absent": r"there is no model at absent",

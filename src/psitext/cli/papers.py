@@ -86,11 +86,14 @@ def sweep(
     """
     from psitext.cli import early
     from psitext.config import build, with_overrides
+    from psitext.errors import UserError
     from psitext.experiments.sweep.protocol import Protocol, Sweep, bonds_of
 
     early.choice("ENCODER", encoder, ("rac",))
     early.task(task)
     protocol = build(Protocol, with_overrides({"task": task}, settings or []), "sweep")
+    if protocol.task != task:
+        raise UserError("the task of a sweep is named by --task, not by --set task")
     wanted = Sweep(protocol=protocol, bonds=bonds_of(chi), restarts=restarts)
     from psitext.experiments.queue.plan import Queue, Variant
     from psitext.experiments.results import pages
@@ -98,7 +101,7 @@ def sweep(
     from psitext.files import write_atomic
 
     folder = out or Path("runs") / f"sweep-{Path(task).stem}"
-    work(wanted, folder / "lines.jsonl", data_dir, jobs, cluster, typer.echo)
+    work(wanted, folder / "lines.jsonl", data_dir, jobs, cluster, lambda text: typer.echo(text, err=True))
     variant = Variant(name="rac", how="sweep", tasks=(task,), sweep=wanted)
     queue = Queue(title=f"RAC on {task}", command="psitext sweep", runs=(variant,))
     drawn = {folder / f"figure{name}.svg": svg for name, svg in pages.drawings(queue, folder / "lines.jsonl").items()}

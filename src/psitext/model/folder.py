@@ -29,7 +29,8 @@ def write(model: Model, path: Path) -> None:
 
     Errors: a place that holds something else than a model, a full or read-only disk.
     """
-    if path.exists() and not (path / checkpoint.CHECKSUMS).is_file() and (path.is_file() or any(path.iterdir())):
+    a_model = all((path / name).is_file() for name in (checkpoint.CHECKSUMS, CONFIG, CARD))  # a checkpoint has no card
+    if path.exists() and not a_model and (path.is_file() or any(path.iterdir())):
         raise UserError(f"{path} holds something else than a model; name another folder")
     with folder_atomic(path) as part:
         write_atomic(part / CONFIG, json.dumps(_config(model), indent=2, ensure_ascii=False))

@@ -19,6 +19,6 @@ def test_known_bonds() -> None:
     assert bonds_of("1:4") == (1, 2, 3, 4)
     assert bonds_of("1:40:13") == (1, 14, 27, 40)
     assert bonds_of("5,20") == (5, 20)
-    for wrong in ("0:4", "4:1", "x", "", "1:9:0", "1:2:3:4", "3,-1"):
-        with pytest.raises(UserError, match="--chi takes bond dimensions from 1"):
+    for wrong in ("0:4", "4:1", "x", "", "1:9:0", "1:2:3:4", "3,-1", "1:1000000000", "5000"):
+        with pytest.raises(UserError, match="--chi takes bond dimensions from 1 to 2,000"):
             bonds_of(wrong)

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from psitext.errors import UserError
-from psitext.experiments.results import lines, sweeps
+from psitext.experiments.queue import Queue, Variant
+from psitext.experiments.results import lines, pages, sweeps
 from psitext.experiments.sweep import ensemble, measure, reading
 from psitext.experiments.sweep.protocol import Protocol, Sweep
 from psitext.experiments.sweep.work import missing, pieces, work
@@ -85,3 +86,41 @@ def test_known_clusters(protocol: Protocol, tmp_path: Path) -> None:
     sweep = Sweep(protocol=protocol, bonds=(1,), restarts=1)
     with pytest.raises(UserError, match="--cluster takes dask://host:port or ray://host:port"):
         work(sweep, tmp_path / "x.jsonl", cluster="slurm://x")
+
+
+def test_law_protocols_in_one_file_are_never_mixed(protocol: Protocol, tmp_path: Path) -> None:
+    file, other = tmp_path / "lines.jsonl", protocol.model_copy(update={"lr": 1e-3})
+    for each, bonds in ((protocol, (1, 2)), (other, (2,))):
+        work(Sweep(protocol=each, bonds=bonds, restarts=2), file)
+    first, second = sweeps.curves(lines.read(file))
+    assert list(first.restarts) == [1, 2] and list(second.restarts) == [2]
+    assert first.name != second.name
+    queue = Queue(title="one", runs=(Variant(name="x", how="sweep", tasks=(), sweep=Sweep(protocol=other)),))
+    assert pages.section(queue, file).count("\n| 2 |") == 1
+
+
+def test_law_changed_rows_are_another_sweep(protocol: Protocol, tmp_path: Path) -> None:
+    file, sweep = tmp_path / "lines.jsonl", Sweep(protocol=protocol, bonds=(1,), restarts=1)
+    work(sweep, file)
+    assert work(sweep, file) == 0
+    task = Path("sentiment.toml")
+    task.write_text(task.read_text().replace("toy:reviews:400", "toy:reviews:390"))
+    with pytest.raises(UserError, match="were made from other rows of"):
+        work(sweep, file)
+
+
+def test_known_all_restarts_diverged(protocol: Protocol, tmp_path: Path) -> None:
+    sweep = Sweep(protocol=protocol.model_copy(update={"lr": 1e30}), bonds=(1, 2), restarts=2)
+    work(sweep, tmp_path / "lines.jsonl")
+    [curve] = sweeps.curves(lines.read(tmp_path / "lines.jsonl"))
+    assert [row[1] for row in sweeps.rows(curve)] == ["0 + 2", "0 + 2"]
+    assert sweeps.right(curve) is None
+    assert sweeps.left(curve).startswith("<svg")
+
+
+def test_known_nothing_is_trained_that_could_not_be_kept(protocol: Protocol, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    told: list[str] = []
+    with pytest.raises(UserError):
+        work(Sweep(protocol=protocol, bonds=(1,), restarts=1), tmp_path / "file" / "lines.jsonl", tell=told.append)
+    assert not any("word vectors" in text for text in told)

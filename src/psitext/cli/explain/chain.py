@@ -168,12 +168,22 @@ def _asked(
         early.table(data, None, None)
     for name in (model, *beside):
         early.model(name)
-    if (
-        out is not None
-        and out.exists()
-        and any(out.resolve() == Path(place).resolve() for place in (model, f"{model}/model"))
-    ):
-        raise UserError(f"-o {out} is the model that is compressed; name another folder")
+    if out is not None:
+        _apart(out, [model, *beside])
+
+
+def _apart(out: Path, read: list[str]) -> None:
+    """Refuse a place that belongs to a run, or to a model that is read."""
+    from psitext.errors import UserError
+
+    place = out.resolve()
+    for name in read:
+        source = Path(name).resolve()
+        if source.exists() and (place == source or source in place.parents or place / "model" == source):
+            raise UserError(f"-o {out} is, or lies in, a model that is read here ({name}); name another folder")
+    run = next((folder for folder in place.parents if (folder / "recipe.json").is_file()), None)
+    if run is not None:
+        raise UserError(f"-o {out} lies in the folder of a run, {run}; name another folder")
 
 
 LOOKS, COMMANDS = (entanglement,), (compress,)

@@ -95,7 +95,8 @@ def at_scale(name: str, scale: Scale) -> str:
     known = queue_names()
     if name in known and full not in known:
         there = ", ".join(one.removesuffix("-full") for one in known if one.endswith("-full"))
-        raise UserError(f"{name} has one scale only; the paper's own sizes are there for: {there}")
+        rest = f"; the paper's own sizes are there for: {there}" if there else ""
+        raise UserError(f"{name} has one scale only{rest}")
     return full
 
 

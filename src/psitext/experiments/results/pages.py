@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
+from psitext.config import recipe_hash
 from psitext.errors import UserError
 from psitext.experiments.results import figures, lines, report, stamp, sweeps
 from psitext.experiments.results.lines import ResultLine
@@ -55,7 +56,7 @@ def section(queue: Queue, file: Path, drawn: Sequence[str] = ()) -> str:
     """
     found = lines.newest(file)
     if any(run.how == "sweep" for run in queue.runs):
-        return _sweeps(queue, found, drawn)
+        return _sweeps(queue, _of_its_sweeps(queue, found), drawn)
     if queue.all_metrics:
         return _every_metric(queue.title, queue.note.strip(), queue.command, found)
     by_cell: dict[tuple[str, str], list[ResultLine]] = {}
@@ -78,7 +79,7 @@ def drawings(queue: Queue, file: Path) -> dict[str, str]:
     """The figures of a queue as SVG, by what their names end in."""
     if any(run.how == "sweep" for run in queue.runs):
         found: dict[str, str] = {}
-        for number, curve in enumerate(sweeps.curves(lines.newest(file)), 1):
+        for number, curve in enumerate(sweeps.curves(_of_its_sweeps(queue, lines.newest(file))), 1):
             panels = {"left": sweeps.left(curve), "right": sweeps.right(curve), "cosine": sweeps.cosine(curve)}
             found |= {f"-{number}-{side}": panel for side, panel in panels.items() if panel is not None}
         return found
@@ -125,6 +126,12 @@ def _sweeps(queue: Queue, found: Sequence[ResultLine], drawn: Sequence[str]) -> 
         ]
         parts += [f"![{curve.name}]({path})\n" for path in drawn if f"-{number}-" in path]
     return "\n".join([*parts, _cost(found), ""])
+
+
+def _of_its_sweeps(queue: Queue, found: Sequence[ResultLine]) -> list[ResultLine]:
+    """The lines of the protocols that a queue has; in its file there may be those of others."""
+    recipes = {recipe_hash(run.sweep.protocol) for run in queue.runs if run.sweep is not None}
+    return [line for line in found if line.recipe in recipes]
 
 
 def _beside(queue: Queue, folder: Path, tasks: Set[str]) -> Iterator[ResultLine]:

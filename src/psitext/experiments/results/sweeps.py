@@ -49,12 +49,22 @@ class Curve:
 
 
 def curves(found: Sequence[ResultLine]) -> list[Curve]:
-    """Result lines of pieces, put together; a restart that was done twice counts once, as it came last."""
-    merged: dict[str, dict[int, dict[int, Record]]] = {}
+    """Result lines of pieces, put together by their protocol; a restart that was done twice counts once, as it came
+    last.
+    """
+    merged: dict[tuple[str, str], dict[int, dict[int, Record]]] = {}
     for line in found:
-        for record in line.notes["restarts"]:
-            merged.setdefault(line.run, {}).setdefault(int(line.notes["bond"]), {})[int(record["seed"])] = record
-    return [Curve(name, {bond: list(bonds[bond].values()) for bond in sorted(bonds)}) for name, bonds in merged.items()]
+        for record in line.notes.get("restarts", ()):
+            bonds = merged.setdefault((line.run, line.recipe), {})
+            bonds.setdefault(int(line.notes["bond"]), {})[int(record["seed"])] = record
+    names = [name for name, _ in merged]
+    return [
+        Curve(
+            f"{name} ({recipe})" if names.count(name) > 1 else name,
+            {bond: list(bonds[bond].values()) for bond in sorted(bonds)},
+        )
+        for (name, recipe), bonds in merged.items()
+    ]
 
 
 def rows(curve: Curve) -> list[list[str]]:
@@ -97,14 +107,14 @@ def left(curve: Curve) -> str:
     return figures.bands({"accuracy": upper, "entropy (bits)": lower}, x="chi")
 
 
-def right(curve: Curve) -> str:
-    """Mean Schmidt coefficients by their number, a curve for every bond dimension from 5; SVG."""
+def right(curve: Curve) -> str | None:
+    """Mean Schmidt coefficients by their number, a curve for every bond dimension from 5; SVG, unless all diverged."""
     drawn = {
         f"chi = {bond}": [(number, value) for number, value in enumerate(curve.spectrum(bond), 1) if value > 0]
         for bond, some in curve.restarts.items()
         if bond >= min(5, max(curve.restarts)) and _good(some)
     }
-    return figures.learning_curves(drawn, x="i", y="Schmidt coefficient", log=True)
+    return figures.learning_curves(drawn, x="i", y="Schmidt coefficient", log=True) if any(drawn.values()) else None
 
 
 def cosine(curve: Curve) -> str | None:

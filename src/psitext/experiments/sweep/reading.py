@@ -6,6 +6,7 @@ Letters: M rows, T words, N the vocabulary. Number 0 is the padding in front of 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 import torch
@@ -47,6 +48,14 @@ class Data:
     law: Tensor  # (N + 1,) how often each number occurs in the training rows, sum 1
     vocabulary: tuple[str, ...]  # the word of each number; "" of the padding
 
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of its rows, 16 hexadecimal digits."""
+        digest = sha256("\n".join(self.vocabulary).encode())
+        for table in (self.train, self.test):
+            digest.update(table.ids.numpy().tobytes() + table.label.numpy().tobytes())
+        return digest.hexdigest()[:16]
+
 
 def read(protocol: Protocol, folder: Path | None) -> Data:
     """The rows of a protocol's task. Errors: a task that is no two-class one, a vocabulary without any word."""
@@ -54,6 +63,11 @@ def read(protocol: Protocol, folder: Path | None) -> Data:
     if task.kind != "classification" or len(task.labels) != 2:
         raise UserError(f"a sweep takes a task of two classes, and {protocol.task} is none")
     train, test = _rows(protocol, task, folder)
+    if not train or not test:
+        count = len(train) + len(test)
+        raise UserError(
+            f"{count} rows of {protocol.task} leave none to {'test' if train else 'train'} on; see share and rows"
+        )
     tokenizer = train_tokenizer("words", texts_of(train), protocol.vocabulary + MARKED)
     parts = [_table(rows, task, tokenizer, protocol) for rows in (train, test)]
     names = tokenizer.tokens(range(tokenizer.vocab_size))

@@ -6,10 +6,12 @@ loses the pieces that were at work, and nothing is done twice.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from multiprocessing import current_process
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from psitext.experiments.results.lines import ResultLine
 from psitext.experiments.sweep import ensemble, flatten, measure, reading
 from psitext.experiments.sweep.protocol import Protocol, Sweep
 from psitext.experiments.sweep.reading import Data
+from psitext.files import locked, saying_why
 from psitext.nn.scan.recurrence import models_at_once
 
 MOST_AT_ONCE = 25  # restarts of a piece: what a stop can lose
@@ -48,8 +51,13 @@ def pieces(sweep: Sweep) -> list[Piece]:
 
 
 def missing(sweep: Sweep, results: Path) -> list[Piece]:
-    """The pieces without a result line."""
-    return [piece for piece in pieces(sweep) if not set(piece.seeds) <= _done(sweep.protocol, piece.bond, results)]
+    """What no result line has: of every piece the restarts that are left."""
+    found = []
+    for piece in pieces(sweep):
+        done = _done(sweep.protocol, piece.bond, results)
+        left = tuple(seed for seed in piece.seeds if seed not in done)
+        found += [Piece(piece.bond, left)] if left else []
+    return found
 
 
 def work(
@@ -62,33 +70,56 @@ def work(
 ) -> int:
     """Train what is missing; returns how many pieces were done now.
 
-    ``jobs`` processes of one thread each; ``cluster`` "dask://host:port" or "ray://host:port" in their place.
+    ``jobs`` processes of one thread each; ``cluster`` "dask://host:port" or "ray://host:port" in their place. Errors:
+    lines of this protocol that were made from other rows; another process at work on the same file.
     """
     from joblib import Parallel, delayed
 
-    wanted = missing(sweep, results)
-    if not wanted:
-        return 0
     protocol = sweep.protocol
-    data = reading.read(protocol, data_dir)
-    tell(f"{len(data.train):,} rows to train on, {len(data.test):,} to test on, {data.words - 1:,} words")
-    vectors = None
-    if protocol.words == "flatten":
-        vectors, losses = flatten.word_vectors(protocol, data)
-        tell(f"word vectors: {len(losses)} epochs, loss {losses[-1]:.4f}")
     with _backend(cluster):
-        calls = (delayed(_train)(protocol, piece, data, vectors) for piece in wanted)
-        for line in Parallel(n_jobs=jobs, return_as="generator_unordered", inner_max_num_threads=1)(calls):
-            lines.append(results, line)
-            tell(f"{line.task}: {_told(line)}")
+        data = reading.read(protocol, data_dir)
+        _check_rows(protocol, results, data)
+        wanted = missing(sweep, results)
+        if not wanted:
+            return 0
+        tell(f"{len(data.train):,} rows to train on, {len(data.test):,} to test on, {data.words - 1:,} words")
+        with saying_why(results.parent):
+            results.parent.mkdir(parents=True, exist_ok=True)
+        with locked(results.with_name(f".{results.name}.lock")):
+            with saying_why(results):
+                results.touch()  # before anything is trained that could not be kept
+            vectors = None
+            if protocol.words == "flatten":
+                vectors, losses = flatten.word_vectors(protocol, data)
+                tell(f"word vectors: {len(losses)} epochs, loss {losses[-1]:.4f}")
+            calls = (delayed(_train)(protocol, piece, data, vectors) for piece in wanted)
+            for line in Parallel(n_jobs=jobs, return_as="generator_unordered", inner_max_num_threads=1)(calls):
+                lines.append(results, line)
+                tell(f"{line.task}: {_told(line)}")
     return len(wanted)
+
+
+def _check_rows(protocol: Protocol, results: Path, data: Data) -> None:
+    """Refuse to go on with lines that were made from other rows under the same task."""
+    for line in lines.newest(results):
+        if line.recipe == recipe_hash(protocol) and line.notes.get("data", data.fingerprint) != data.fingerprint:
+            raise UserError(
+                f"{results} holds lines of this sweep that were made from other rows of {protocol.task}; name another "
+                "folder, or take that file away"
+            )
 
 
 def _train(protocol: Protocol, piece: Piece, data: Data, vectors: Tensor | None) -> ResultLine:
     began = time.monotonic()
     torch.set_num_threads(1)
-    seeds = list(piece.seeds)
-    trained = ensemble.train(protocol, piece.bond, data.train, data.words, vectors, seeds)
+    seeds, parent = list(piece.seeds), os.getppid()
+
+    def watch(epoch: int, alive: int, loss: float) -> None:
+        """A worker whose sweep was killed would train on for nobody."""
+        if current_process().name != "MainProcess" and os.getppid() != parent:
+            raise SystemExit(1)
+
+    trained = ensemble.train(protocol, piece.bond, data.train, data.words, vectors, seeds, watch)
     start = ensemble.fresh(protocol, piece.bond, data.words, seeds)
     found = measure.measure(protocol, data, vectors, trained, start)
     return ResultLine(
@@ -104,7 +135,7 @@ def _train(protocol: Protocol, piece: Piece, data: Data, vectors: Tensor | None)
         commit=stamp.commit(),
         versions=stamp.versions(),
         finished=lines.now(),
-        notes={"bond": piece.bond, "restarts": [one.record() for one in found]},
+        notes={"bond": piece.bond, "data": data.fingerprint, "restarts": [one.record() for one in found]},
     )
 
 
@@ -130,7 +161,7 @@ def _done(protocol: Protocol, bond: int, results: Path) -> set[int]:
         int(record["seed"])
         for line in lines.newest(results)
         if line.recipe == recipe_hash(protocol) and line.notes.get("bond") == bond
-        for record in line.notes["restarts"]
+        for record in line.notes.get("restarts", ())
     }
 
 
