@@ -26,12 +26,14 @@ def test_law_the_first_signal_asks(number: signal.Signals) -> None:
 
 def test_law_a_later_signal_acts_as_if_there_were_no_training(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stopping, "SAME", 0.0)
+    outside = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background may ignore it
     before = signal.getsignal(signal.SIGINT)
     with Stop():
         os.kill(os.getpid(), signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
         assert signal.getsignal(signal.SIGINT) is before
+    signal.signal(signal.SIGINT, outside)
 
 
 def test_law_in_another_thread_signals_are_left_alone() -> None:
