@@ -51,5 +51,7 @@ def test_known_what_it_cannot_do() -> None:
     tags = Task(name="g", kind="tagging", text="t", label="l", labels=("a", "b"))
     with pytest.raises(UserError, match="a qcls encoder has no states of tokens, which a task of kind tagging reads"):
         build_head(tags, encoder, AffineConfig())
-    with pytest.raises(UserError, match="a qcls encoder keeps no states of words in their context, so there is nothing to pre-train"):
+    with pytest.raises(
+        UserError, match="a qcls encoder keeps no states of words in their context, so there is nothing to pre-train"
+    ):
         resolve_recipe("pretrain", None, ["encoder.family=qcls"])
