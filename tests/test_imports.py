@@ -118,7 +118,7 @@ def test_law_a_folder_holds_at_most_eight_modules_and_is_a_package() -> None:
 
 
 def test_law_nothing_is_left_to_do_in_the_source() -> None:
-    # The marks of work that somebody meant to come back to.
+    # The pattern names the marks of work that somebody meant to come back to; it is no such mark itself.
     left = re.compile(r"\b(TODO|FIXME|NotImplementedError)\b")
     lines = (
         f"{path.relative_to(ROOT)}:{number}: {line.strip()}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from qiskit import ClassicalRegister, QuantumCircuit, QuantumRegister
-from qiskit.circuit.library import Initialize, StatePreparation, UnitaryGate
+from qiskit.circuit import library as gates
 
 from psitext.errors import UserError
 from psitext.quantum.circuits import mps
@@ -64,7 +64,7 @@ def prepare(ket: Complex, bond: int | None = None, *, width: int | None = None, 
     """A circuit for one ket of unit norm, (2^n,). A ``native`` one sets amplitudes without gates, as simulators can."""
     qubits = len(ket).bit_length() - 1
     found = QuantumCircuit(qubits, name="state")
-    first = Initialize if native else StatePreparation
+    first = gates.Initialize if native else gates.StatePreparation
     if bond is None:
         found.append(first(ket), range(qubits))
         return Preparation(found, 1.0, None, width or len(ket))
@@ -72,7 +72,7 @@ def prepare(ket: Complex, bond: int | None = None, *, width: int | None = None, 
     start, *others = chain.gates
     found.append(first(start[:, 0]), wires(range(chain.width), qubits))
     for place, gate in enumerate(others, start=1):
-        found.append(UnitaryGate(gate), wires(range(place, place + chain.width), qubits))
+        found.append(gates.UnitaryGate(gate), wires(range(place, place + chain.width), qubits))
     return Preparation(found, chain.fidelity, bond, width or len(ket))
 
 
@@ -90,7 +90,7 @@ def head_circuit(head: HeadCircuit) -> QuantumCircuit:
     """U on n wires, without measurement: one matrix, or the head's gates."""
     found = QuantumCircuit(head.qubits, name="head")
     if head.unitary is not None:
-        found.append(UnitaryGate(head.unitary, label="head"), range(head.qubits))
+        found.append(gates.UnitaryGate(head.unitary, label="head"), range(head.qubits))
     for name, at, angle in head.gates:
         getattr(found, name)(*(() if angle is None else (angle,)), *(wire(qubit, head.qubits) for qubit in at))
     return found
