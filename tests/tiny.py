@@ -13,6 +13,7 @@ from psitext.encoders.bert import Bert, BertConfig
 from psitext.encoders.qbert import CvbertConfig, Qbert, QbertConfig
 from psitext.encoders.qcls import QclsConfig
 from psitext.encoders.rac import RacConfig
+from psitext.encoders.words import WordReader
 from psitext.randomness import below
 from psitext.text.batches import Batch, lay_out, packed, padded
 
@@ -84,6 +85,17 @@ def bert(seed: int = 0, **changes: object) -> Bert:
             if parameter.ndim == 1:  # a bias of 0 or a norm of 1 would hide that it is missing
                 parameter.add_(0.3 * torch.randn_like(parameter))
     return model
+
+
+def words_of(encoder: WordReader, read: Batch) -> list[list[torch.Tensor]]:
+    """The word vectors of every text, as an encoder that reads one word after the other sees them."""
+    texts = []
+    rows, _ = read.sequences(read.ids)
+    for row, length in zip(rows, read.lengths.tolist(), strict=True):
+        x = [encoder.token.weight[int(word)] for word in row[1 : length - 1]]
+        filler = encoder.words.filler
+        texts.append(x if filler is None else [filler] * (encoder.words.config.steps - len(x)) + x)
+    return texts
 
 
 def batch(

@@ -19,11 +19,7 @@ LENGTHS = [7, 3, 12, 2, 16]
 def formula(encoder: Automaton, batch: Batch) -> Tensor:
     """One text and one word at a time, matrix by matrix."""
     states = []
-    rows, _ = batch.sequences(batch.ids)
-    for row, length in zip(rows, batch.lengths.tolist(), strict=True):
-        x = [encoder.token.weight[int(word)] for word in row[1 : length - 1]]
-        if encoder.words.filler is not None:
-            x = [encoder.words.filler] * (encoder.config.steps - len(x)) + x
+    for x in tiny.words_of(encoder, batch):
         h = encoder.first
         for word in x:
             matrix = encoder.core[:, -1].mT + sum(value * encoder.core[:, s].mT for s, value in enumerate(word))

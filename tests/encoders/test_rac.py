@@ -18,11 +18,7 @@ LENGTHS = [7, 3, 12, 2, 16]
 def formula(encoder: Rac, batch: Batch) -> Tensor:
     """[h; 1] after eq. 19, of every text."""
     states = []
-    rows, _ = batch.sequences(batch.ids)
-    for row, length in zip(rows, batch.lengths.tolist(), strict=True):
-        x = [encoder.token.weight[int(word)] for word in row[1 : length - 1]]
-        if encoder.words.filler is not None:
-            x = [encoder.words.filler] * (encoder.config.steps - len(x)) + x
+    for x in tiny.words_of(encoder, batch):
         for cell in encoder.cells:
             h, hs = torch.zeros(encoder.config.bond, dtype=torch.float64), []
             for word in x:

@@ -13,7 +13,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from psitext.encoders.words import Words, WordsConfig
+from psitext.encoders.words import WordReader, WordsConfig
 from psitext.nn.numerics import autocast
 from psitext.state import SentenceState
 from psitext.text.batches import Batch
@@ -39,22 +39,16 @@ class RecurrentConfig(WordsConfig):
         return f"a recurrent network ({self.cell}) of width {self.width} on words of {self.features} features"
 
 
-class Recurrent(nn.Module):
+class Recurrent(WordReader):
     """Texts -> SentenceState with real ``vector`` (B, H): the state after the last word."""
 
     def __init__(self, config: RecurrentConfig) -> None:
-        super().__init__()
+        super().__init__(config)
         self.config = config
-        self.words = Words(config)
         if config.cell == "mps":
             self.net: nn.Module = Chain(config.features, config.width)
         else:
             self.net = (nn.RNN if config.cell == "tanh" else nn.GRU)(config.features, config.width)
-
-    @property
-    def token(self) -> nn.Embedding:
-        """The vectors of words, (V, d)."""
-        return self.words.token
 
     def forward(self, batch: Batch) -> SentenceState:
         """Run over every text; one without words stays in the first state."""
@@ -112,18 +106,12 @@ class VectorsConfig(WordsConfig):
         return f"word vectors of {self.features} features, {'their mean' if self.how == 'bag' else 'side by side'}"
 
 
-class Vectors(nn.Module):
+class Vectors(WordReader):
     """Texts -> SentenceState with real ``vector`` (B, d) or (B, T d); no word knows its context."""
 
     def __init__(self, config: VectorsConfig) -> None:
-        super().__init__()
+        super().__init__(config)
         self.config = config
-        self.words = Words(config)
-
-    @property
-    def token(self) -> nn.Embedding:
-        """The vectors of words, (V, d)."""
-        return self.words.token
 
     def forward(self, batch: Batch) -> SentenceState:
         """Average, or lay side by side; what is missing at the end of a short text is 0."""

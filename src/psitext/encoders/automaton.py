@@ -15,7 +15,7 @@ import torch
 from pydantic import Field
 from torch import nn
 
-from psitext.encoders.words import Words, WordsConfig
+from psitext.encoders.words import WordReader, WordsConfig
 from psitext.nn.numerics import autocast, binary_exponent, scaled
 from psitext.state import Bond
 from psitext.text.batches import Batch
@@ -40,7 +40,7 @@ class AutomatonConfig(WordsConfig):
         return f"a linear recurrence of bond dimension {self.bond} on words of {self.features} features"
 
 
-class Automaton(nn.Module):
+class Automaton(WordReader):
     """Texts -> Bond with real ``vector`` (B, D) and ``log_scale`` (B,): the state after the last word.
 
     ``core`` (D, p, D) takes the state before a word to the one after it, h_r = sum h_l Phi~_s core[l, s, r]; fresh
@@ -48,19 +48,13 @@ class Automaton(nn.Module):
     """
 
     def __init__(self, config: AutomatonConfig) -> None:
-        super().__init__()
+        super().__init__(config)
         self.config = config
-        self.words = Words(config)
         spread = 1 / math.sqrt(config.features * config.bond)
         self.core = nn.Parameter(torch.empty(config.bond, config.features + 1, config.bond).normal_(std=spread))
         self.first = nn.Parameter(torch.full((config.bond,), 1 / math.sqrt(config.bond)))
         with torch.no_grad():
             self.core[:, -1] = torch.eye(config.bond)
-
-    @property
-    def token(self) -> nn.Embedding:
-        """The vectors of words, (V, d)."""
-        return self.words.token
 
     def forward(self, batch: Batch) -> Bond:
         """Run over every text; one without words stays in the first state."""

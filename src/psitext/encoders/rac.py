@@ -16,7 +16,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from psitext.encoders.words import Words, WordsConfig
+from psitext.encoders.words import WordReader, WordsConfig
 from psitext.nn.numerics import autocast
 from psitext.nn.scan.recurrence import rac
 from psitext.state import Bond
@@ -75,20 +75,14 @@ class Cell(nn.Module):
                 self.input_bias.zero_()
 
 
-class Rac(nn.Module):
+class Rac(WordReader):
     """Texts -> Bond with real ``vector`` (B, H + 1), which is [h; 1] over its scale, and ``log_scale`` (B,)."""
 
     def __init__(self, config: RacConfig) -> None:
-        super().__init__()
+        super().__init__(config)
         self.config = config
-        self.words = Words(config)
         inputs = [config.features, *[config.bond] * (config.layers - 1)]
         self.cells = nn.ModuleList(Cell(features, config) for features in inputs)
-
-    @property
-    def token(self) -> nn.Embedding:
-        """The vectors of words, (V, d)."""
-        return self.words.token
 
     def forward(self, batch: Batch) -> Bond:
         """Run over every text; one without words stays in [0; 1], whose reading is the prior."""

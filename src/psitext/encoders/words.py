@@ -72,6 +72,19 @@ class Words(nn.Module):
         return torch.where(there, self.token(_at(batch, steps, there[..., 0])), filler), None
 
 
+class WordReader(nn.Module):
+    """What encoders share that read words one after the other: their ``words``."""
+
+    def __init__(self, config: WordsConfig) -> None:
+        super().__init__()
+        self.words = Words(config)
+
+    @property
+    def token(self) -> nn.Embedding:
+        """The vectors of words, (V, d)."""
+        return self.words.token
+
+
 def _at(batch: Batch, steps: Tensor, there: Tensor) -> Tensor:
     """The ids (T, B) of the words number ``steps`` of every text, counted behind its [CLS]; the [CLS] where no word is
     ``there``.

@@ -73,14 +73,9 @@ def training_speed(data: Classified, course: Course, precision: Precision = "fp3
     ours = our_step(Network(encoder, head), optimizer, task_score(data.task), data.source, optim, precision)
     found = race(course, data.source.lengths(), ours, their_step(opponent, optim), optim)
     grouped = ", theirs grouped by length too" if course.their_pool > 1 else ""
-    return Measured(
+    return found.measured(
         f"fine-tuning on {data.name}, {encoder.config.layers} layers of {encoder.config.width}, {precision}{grouped}",
-        "tokens/s",
-        found.tokens / found.timing.ours,
-        found.tokens / found.timing.theirs,
-        found.timing.ratio,
-        found.losses,
-        course.rounds * found.texts,
+        course,
     )
 
 

@@ -70,14 +70,9 @@ def training_speed(text: Text, vocab_size: int, course: Course, precision: Preci
     optimizer = build_optimizer(encoder, head, optim)
     ours = our_step(Network(encoder, head), optimizer, pretraining(), source, optim, precision)
     found = race(course, source.lengths(0), ours, their_step(opponent, optim), optim)
-    return Measured(
+    return found.measured(
         f"pre-training on {text.name}, V = {vocab_size:,}, {precision}",
-        "tokens/s",
-        found.tokens / found.timing.ours,
-        found.tokens / found.timing.theirs,
-        found.timing.ratio,
-        found.losses,
-        course.rounds * found.texts,
+        course,
     )
 
 

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from psitext.experiments.bench.timing import Steps, Timing, compare
+from psitext.experiments.bench.timing import Measured, Steps, Timing, compare
 from psitext.hf.opponents import Opponent
 from psitext.nn.numerics import Precision, autocast
 from psitext.randomness import generator
@@ -35,6 +35,12 @@ class Race:
     losses: tuple[float, float]  # mean of the last quarter of the steps: ours, theirs
     texts: int  # of a round
     tokens: float  # real ones, of a round
+
+    def measured(self, name: str, course: Course) -> Measured:
+        """Tokens a second of both, over the course."""
+        timing = self.timing
+        speeds = self.tokens / timing.ours, self.tokens / timing.theirs
+        return Measured(name, "tokens/s", *speeds, timing.ratio, self.losses, course.rounds * self.texts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,14 +44,9 @@ def pretraining_speed(
     ours = our_step(Network(encoder, head), optimizer, pretraining(), text.source, optim, precision)
     theirs = native_step(native, padded(text), optim)
     found = race(course, text.source.lengths(0), ours, theirs, optim)
-    return Measured(
+    return found.measured(
         f"pre-training {recipe_name} on {text.name} against complex64, V = {vocab_size:,}, {precision}",
-        "tokens/s",
-        found.tokens / found.timing.ours,
-        found.tokens / found.timing.theirs,
-        found.timing.ratio,
-        found.losses,
-        course.rounds * found.texts,
+        course,
     )
 
 
