@@ -8,12 +8,20 @@ import pytest
 import torch
 
 from docs_blocks import ROOT
-from psitext.assemble import build_encoder, build_head, build_pretraining_head, usual_head
+from psitext.assemble import (
+    build_decoder,
+    build_encoder,
+    build_head,
+    build_pretraining_head,
+    build_space,
+    usual_head,
+)
 from psitext.config import RECIPES, read_recipe, recipe_hash, recipe_names
 from psitext.errors import UserError
 from psitext.experiments.queue import Bench, jobs, queue_names, read_queue, recipe_of
 from psitext.experiments.results import lines
-from psitext.experiments.runs.recipes import VERBS, PretrainRecipe, Recipe, resolve_recipe
+from psitext.experiments.runs import corpus
+from psitext.experiments.runs.recipes import COMMANDS, AutoencodeRecipe, PretrainRecipe, Recipe, resolve_recipe
 from psitext.text.tasks import TASKS, load_task
 from psitext.train.network import Network, parameter_count
 
@@ -24,17 +32,20 @@ def resolved(name: str) -> Recipe:
     """The recipe under the verb it names; one that names none must be right for some verb."""
     tree = read_recipe(name)
     wrong = []
-    for verb in [tree["verb"]] if "verb" in tree else VERBS:
+    for command, verbs in COMMANDS.items():
+        if tree.get("verb", command) not in verbs:
+            continue
         try:
-            return resolve_recipe(verb, name)
+            return resolve_recipe(command, name)
         except UserError as error:
-            wrong.append(f"{verb}: {error}")
+            wrong.append(f"{command}: {error}")
     pytest.fail("; ".join(wrong))
 
 
 def test_law_every_file_is_a_recipe_a_task_or_a_queue_under_a_name_of_its_own() -> None:
     # Recipes are known by their file's name alone, so two of one name would hide each other here.
-    named: list[Path] = [*recipe_names().values(), *RECORDS, *queue_names().values()]
+    corpora = [RECIPES / "corpora" / f"{name}.toml" for name in corpus.names()]
+    named: list[Path] = [*recipe_names().values(), *RECORDS, *queue_names().values(), *corpora]
     assert sorted(named) == sorted(RECIPES.rglob("*.toml"))
 
 
@@ -44,9 +55,15 @@ def test_smoke_recipe_is_built(name: str) -> None:
     if recipe.encoder is None:
         return
     with torch.device("meta"):  # shapes without memory, so that the largest preset is built too
+        if isinstance(recipe, AutoencodeRecipe):
+            encoder: torch.nn.Module = build_space(recipe.encoder)
+            head: torch.nn.Module = build_decoder(recipe.decoder)
+            places = {p.device.type for part in (encoder, head) for p in part.parameters()}
+            assert places == {"meta"}
+            return
         encoder = build_encoder(recipe.encoder)
         if isinstance(recipe, PretrainRecipe):
-            head: torch.nn.Module = build_pretraining_head(encoder, recipe.head)
+            head = build_pretraining_head(encoder, recipe.head)
         else:
             task = load_task("sst2")
             head = build_head(task, encoder, recipe.head or usual_head(recipe.encoder, task))

@@ -15,6 +15,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
+from psitext.baselines.lstm import LstmDecoder, LstmPosterior, LstmPosteriorConfig
 from psitext.baselines.recurrent import Recurrent, RecurrentConfig, Vectors, VectorsConfig
 from psitext.config import build, first_unless_named
 from psitext.encoders.automaton import Automaton, AutomatonConfig
@@ -22,9 +23,11 @@ from psitext.encoders.bert import Bert, BertConfig
 from psitext.encoders.qbert import CvbertConfig, Qbert, QbertConfig
 from psitext.encoders.qcls import Qcls, QclsConfig
 from psitext.encoders.rac import Rac, RacConfig
+from psitext.encoders.vae import Nothing, NothingConfig, Vae, VaeConfig
 from psitext.errors import UserError, near
 from psitext.heads.affine import AffineConfig, SequenceHead, SpanHead, TokenHead
 from psitext.heads.complex_pretraining import ComplexPretrainingHead
+from psitext.heads.decoding import CausalConfig, Decoder, DecoderConfig, LstmConfig
 from psitext.heads.measurement import MeasurementConfig, MeasurementHead
 from psitext.heads.modulus import ModulusConfig, ModulusHead
 from psitext.heads.pretraining import PretrainingConfig, PretrainingHead
@@ -34,7 +37,7 @@ from psitext.text.examples import Task
 
 M = TypeVar("M", bound=nn.Module)
 
-Encoder = Bert | Qbert | Qcls | Rac | Automaton | Recurrent | Vectors
+Encoder = Bert | Qbert | Qcls | Rac | Automaton | Recurrent | Vectors | Vae | LstmPosterior
 EncoderConfig = Annotated[
     BertConfig
     | QbertConfig
@@ -43,9 +46,16 @@ EncoderConfig = Annotated[
     | RacConfig
     | AutomatonConfig
     | RecurrentConfig
-    | VectorsConfig,
+    | VectorsConfig
+    | VaeConfig
+    | LstmPosteriorConfig,
     Field(discriminator="family"),
     first_unless_named(BertConfig),
+]
+# What a sentence space is made by: an encoder with a posterior, or none in a language model.
+SpaceEncoder = Vae | LstmPosterior | Nothing
+SpaceConfig = Annotated[
+    VaeConfig | LstmPosteriorConfig | NothingConfig, Field(discriminator="family"), first_unless_named(VaeConfig)
 ]
 HeadConfig = Annotated[
     AffineConfig | MeasurementConfig | ModulusConfig, Field(discriminator="kind"), first_unless_named(AffineConfig)
@@ -60,6 +70,8 @@ ENCODERS: dict[str, tuple[type[EncoderConfig], Callable[[Any], Encoder]]] = {
     "automaton": (AutomatonConfig, Automaton),
     "recurrent": (RecurrentConfig, Recurrent),
     "vectors": (VectorsConfig, Vectors),
+    "vae": (VaeConfig, Vae),
+    "lstm-vae": (LstmPosteriorConfig, LstmPosterior),
 }
 HAVE_TOKENS = ("bert", "qbert", "cvbert")  # families whose states keep those of tokens, in their context
 # What reads a whole text, over states of an encoder's width, as so many numbers.
@@ -77,6 +89,13 @@ USUAL_HEADS: dict[str, HeadConfig] = {
     "automaton": AffineConfig(),
     "recurrent": AffineConfig(),
     "vectors": AffineConfig(),
+    "vae": AffineConfig(),
+    "lstm-vae": AffineConfig(),
+}
+# What writes sentences from a latent.
+DECODERS: dict[str, tuple[type[DecoderConfig], Callable[[Any], Decoder]]] = {
+    "causal": (CausalConfig, lambda config: _causal(config)),
+    "lstm": (LstmConfig, LstmDecoder),
 }
 # What a task's kind needs: a head over the states of such an encoder, and the loss that judges it.
 TASK_HEADS: dict[str, Callable[[EncoderConfig, Task, HeadConfig], nn.Module]] = {
@@ -100,6 +119,22 @@ def encoder_config(tree: Mapping[str, Any], origin: str) -> EncoderConfig:
     return build(ENCODERS[family][0], tree, f"the encoder of {origin}")
 
 
+def space_config(tree: Mapping[str, Any], origin: str) -> SpaceConfig:
+    """Check the settings of the encoder of a sentence space, or of none."""
+    if tree.get("family") == "nothing":
+        return build(NothingConfig, tree, f"the encoder of {origin}")
+    config = encoder_config(tree, origin)
+    if not isinstance(config, VaeConfig | LstmPosteriorConfig):
+        raise UserError(f"{origin} names a {config.family} encoder, which has no posterior; 'vae' and 'lstm-vae' have")
+    return config
+
+
+def decoder_config(tree: Mapping[str, Any], origin: str) -> DecoderConfig:
+    """Check the settings of a decoder of whatever kind they name."""
+    kind = _known(tree.get("kind", "causal"), DECODERS, f"{origin} names no known kind of decoder")
+    return build(DECODERS[kind][0], tree, f"the decoder of {origin}")
+
+
 def head_config(tree: Mapping[str, Any], origin: str) -> HeadConfig:
     """Check the settings of a task's head of whatever kind they name."""
     kind = _known(tree.get("kind", "affine"), HEADS, f"{origin} names no known kind of head")
@@ -109,6 +144,20 @@ def head_config(tree: Mapping[str, Any], origin: str) -> HeadConfig:
 def build_encoder(config: EncoderConfig, seed: int = 0) -> Encoder:
     """A freshly initialised encoder; the seed alone decides its weights."""
     return _seeded(lambda: ENCODERS[config.family][1](config), seed)
+
+
+def build_space(config: SpaceConfig, seed: int = 0) -> SpaceEncoder:
+    """The freshly initialised encoder of a sentence space."""
+    if isinstance(config, NothingConfig):
+        return Nothing(config)
+    encoder = build_encoder(config, seed)
+    assert isinstance(encoder, Vae | LstmPosterior)
+    return encoder
+
+
+def build_decoder(config: DecoderConfig, seed: int = 0) -> Decoder:
+    """A freshly initialised decoder. Errors: transformers missing, where its classes are asked for."""
+    return _seeded(lambda: DECODERS[config.kind][1](config), seed + 1)
 
 
 def usual_head(shape: EncoderConfig, task: Task) -> HeadConfig:
@@ -164,6 +213,13 @@ def _known(name: Any, table: Mapping[str, object], wrong: str) -> str:
     if str(name) not in table:
         raise UserError(f"{wrong} {name!r}{near(str(name), table) or '; there are: ' + ', '.join(table)}")
     return str(name)
+
+
+def _causal(config: CausalConfig) -> Decoder:
+    """transformers' own class, which takes seconds to load."""
+    from psitext.hf.decoders import CausalDecoder
+
+    return CausalDecoder(config)
 
 
 def _affine(task: Task, config: HeadConfig) -> AffineConfig:

@@ -26,6 +26,7 @@ SHARED = {
     "rte": {"train": 2490, "dev": 277, "test": 3000},
     "snli": {"train": 9999, "dev": 9842, "test": 9824, "dev_tok": 9842},
     "imdb": {"train+dev": 25000, "test": 25000},
+    "imdb-pooled": {"train+dev+test": 50000},
     "rt": {"train+dev+test": 10662},
     "lambeq-mc": {"train": 70, "dev": 30, "test": 30},
     "lambeq-rp": {"train+dev": 74, "test": 31},

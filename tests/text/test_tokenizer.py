@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from psitext.errors import UserError
 from psitext.text.tokenizer import SPECIAL, Kind, Tokenizer, train
 
-KINDS: tuple[Kind, ...] = ("wordpiece", "bpe", "words")
+KINDS: tuple[Kind, ...] = ("wordpiece", "bpe", "words", "plain-words")
 ENGLISH = [
     "A crane is flying over the river, and nobody saw it.",
     "The crane driver came to the bank; she hadn't slept.",
@@ -304,6 +304,14 @@ def test_known_rare_words_leave_the_vocabulary() -> None:
 def test_known_scripts_are_cut_sensibly(text: str, cut: str) -> None:
     tokenizer = train("words", [text], 100)
     assert tokenizer.tokens(tokenizer.encode([text])[0]) == cut.split()
+
+
+def test_known_plain_words_have_no_marks_between_them() -> None:
+    text = "I don't -- like it's 'quoted', well-made U.S. films; 10/10!<br />銀行。"
+    tokenizer = train("plain-words", [text], 100)
+    cut = "i don't like it's quoted well made u s films 10 10 br 銀 行"
+    assert tokenizer.tokens(tokenizer.encode([text])[0]) == cut.split(), "a mark is nothing, not an unknown word"
+    assert tokenizer.tokens(tokenizer.encode(["fly?! like"])[0]) == ["[UNK]", "like"]
 
 
 def test_known_decoded_text_reads_well() -> None:

@@ -13,7 +13,7 @@ N: examples, F: features, K: classes.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -52,7 +52,7 @@ class Features:
     """The fitted vocabulary and idf weights, applied to single texts or pairs."""
 
     vectorizer: Any  # sklearn TfidfVectorizer
-    pairs: bool
+    pairs: bool  # of texts
 
     def __call__(self, examples: Sequence[Example]) -> Matrix:
         """Features (N, F) of the examples."""
@@ -96,14 +96,22 @@ class BagOfWords:
         return np.exp(_log_probs(self.model, self.features(examples), len(self.labels)))
 
 
-def fit(train: Sequence[Example], labels: Sequence[str] | None = None, seed: int = 0) -> BagOfWords:
+def fit(
+    train: Sequence[Example],
+    labels: Sequence[str] | None = None,
+    seed: int = 0,
+    *,
+    cut: Callable[[str], list[str]] = words,
+    longest: int = 2,
+) -> BagOfWords:
     """Fit on labelled examples: names of classes give logistic regression, floats give ridge regression.
 
-    labels: the class order; sorted names where it is not given. Errors: an unlabelled example, mixed labels,
+    labels: the class order; sorted names where it is not given. ``cut`` makes words of a text, of which up to
+    ``longest`` in a row are a feature. Errors: an unlabelled example, mixed labels,
     a label outside ``labels``, no words at all.
     """
     gold = training_labels(train)
-    features = _fit_features(train)
+    features = _fit_features(train, cut, longest)
     matrix = features(train)
     if isinstance(gold[0], float):
         target: npt.NDArray[Any] = np.array(gold, dtype=np.float64)
@@ -116,15 +124,15 @@ def fit(train: Sequence[Example], labels: Sequence[str] | None = None, seed: int
     return BagOfWords(features, _fit_model(matrix, target, order, strength), order, low, high, strength)
 
 
-def _fit_features(train: Sequence[Example]) -> Features:
+def _fit_features(train: Sequence[Example], cut: Callable[[str], list[str]], longest: int) -> Features:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     texts = [text for example in train for text in (example.text, example.pair) if text is not None]
     vectorizer = TfidfVectorizer(
-        tokenizer=words,
+        tokenizer=cut,
         token_pattern=None,
         lowercase=False,
-        ngram_range=(1, 2),
+        ngram_range=(1, longest),
         sublinear_tf=True,
         min_df=2 if len(train) >= _RARE_FROM else 1,
     )

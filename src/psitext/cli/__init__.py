@@ -15,7 +15,7 @@ from typing import Annotated, NoReturn, TextIO
 import typer
 
 from psitext import __version__
-from psitext.cli import circuit, explain, inspect, papers, train, use
+from psitext.cli import circuit, explain, generate, inspect, papers, train, use
 from psitext.errors import UserError, near
 
 USAGE: type[Exception] = typer.BadParameter.__bases__[
@@ -34,6 +34,7 @@ for group in (papers, train, use, explain.chain, inspect):
         app.command()(command)
 app.add_typer(explain.app, name="explain")
 app.add_typer(circuit.app, name="circuit")
+app.add_typer(generate.app, name="generate")
 
 
 def _version(wanted: bool) -> None:

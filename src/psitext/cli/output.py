@@ -17,7 +17,7 @@ from psitext.files import write_atomic
 
 if TYPE_CHECKING:
     from psitext.model import Answer
-    from psitext.state import SentenceState
+    from psitext.state import Posterior, SentenceState
     from psitext.text.examples import Example
 
 TABLES, STATES = (".csv", ".tsv", ".jsonl"), (".npy", ".npz", ".jsonl")
@@ -34,9 +34,9 @@ def write_answers(examples: Sequence[Example], answers: Sequence[Answer], out: P
     typer.echo(f"{len(records):,} predictions: {out}")
 
 
-def write_states(texts: Sequence[str], state: SentenceState, out: Path | None) -> None:
+def write_states(texts: Sequence[str], state: SentenceState | Posterior, out: Path | None) -> None:
     """State vectors as JSON lines with their texts, or as arrays: ``vector`` (B, D), ``tokens`` (B, L, D), ``real``
-    (B, L).
+    (B, L); of a posterior its mean is ``vector``, and ``log_var`` (B, D) goes into an .npz.
     """
     vector = state.numpy()
     if out is None or out.suffix == ".jsonl":
@@ -51,7 +51,11 @@ def write_states(texts: Sequence[str], state: SentenceState, out: Path | None) -
             np.save(buffer, vector)
         else:
             arrays = {"vector": vector}
-            if state.tokens is not None and state.real is not None:
+            from psitext.state import Posterior
+
+            if isinstance(state, Posterior):
+                arrays["log_var"] = state.log_var.numpy()
+            elif state.tokens is not None and state.real is not None:
                 arrays |= {"tokens": state.tokens.numpy(), "real": state.real.numpy()}
             np.savez(buffer, allow_pickle=False, **arrays)
         write_atomic(out, buffer.getvalue())

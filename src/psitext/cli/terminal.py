@@ -44,9 +44,19 @@ def _plain(title: str) -> Hook:
         now = time.monotonic()
         if event["kind"] != "train" or now - last[0] >= EVERY:
             last[0] = now
-            print(f"{title}: {described(event)}", file=sys.stderr, flush=True)
+            for line in _lines(event):
+                print(f"{title}: {line}", file=sys.stderr, flush=True)
 
     return hook
+
+
+def _lines(event: Event) -> Iterator[str]:
+    """An event, and a warning where a sentence space has collapsed."""
+    yield described(event)
+    if event.get("collapsed") and "latent_gap" in event:
+        from psitext.experiments.latents.monitor import words
+
+        yield words(event) or ""
 
 
 @contextmanager
@@ -60,7 +70,8 @@ def _live(title: str) -> Iterator[Hook]:
             if event["kind"] == "train":
                 status.update(f"{title}: {described(event)}")
             else:
-                console.print(f"{title}: {described(event)}", highlight=False)
+                for line in _lines(event):
+                    console.print(f"{title}: {line}", highlight=False)
 
         yield hook
 

@@ -43,27 +43,42 @@ def pretrain(
         typer.Option("--minutes", min=0.01, help="Time budget; takes the place of the recipe's."),
     ] = None,
     seed: Seed = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option("--encoder", help="Of an autoencoder: the BERT it reads with (hf:<folder or hub id>, a run)."),
+    ] = None,
+    decoder: Annotated[
+        str | None,
+        typer.Option(
+            "--decoder", help="Of an autoencoder: the causal language model it writes with (hf:<...>, a run)."
+        ),
+    ] = None,
     settings: Settings = None,
     tensorboard: TensorBoard = False,
 ) -> None:
-    """Pre-train an encoder on text: masked words and next sentences.
+    """Pre-train on text: masked words and next sentences, or a sentence space to write from, or a language model.
 
     Example: psitext pretrain --config bert-mini --data books/*.txt --minutes 30 --out runs/books
+    Example: psitext pretrain --config optimus-mini --data sentences.txt --encoder hf:my-bert --decoder runs/gpt2-mini
     """
     from psitext.cli import early
 
-    early.recipe(config or "bert-mini", settings or [])
+    early.recipe(config or ("optimus-mini" if encoder or decoder else "bert-mini"), settings or [])
+    for half in (encoder, decoder):
+        if half is not None:
+            early.model(half)
     from psitext.cli.terminal import shown
     from psitext.experiments import run
 
     files = [*(data or []), *(more or [])]
     with shown("pretrain") as hook:
         result = run.pretrain(
-            config, data=files, text=text, data_dir=data_dir, out=out, minutes=minutes, seed=seed,
-            settings=settings or [], hooks=[hook], tensorboard=tensorboard,
+            config, data=files, text=text, data_dir=data_dir, out=out, minutes=minutes, seed=seed, encoder=encoder,
+            decoder=decoder, settings=settings or [], hooks=[hook], tensorboard=tensorboard,
         )  # fmt: skip
     typer.echo(f"model: {result.folder / 'model'}")
-    typer.echo(f"next: psitext finetune --task sst2 --init {result.folder}")
+    follows = "generate sample --model" if result.model.writes else "finetune --task sst2 --init"
+    typer.echo(f"next: psitext {follows} {result.folder}")
 
 
 def finetune(

@@ -6,19 +6,22 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from psitext.config import MAX_INT
 from psitext.errors import UserError
+from psitext.experiments.autoencode import autoencode_run
 from psitext.experiments.evaluation import baseline_scores
 from psitext.experiments.finetune import finetune_run, read_labelled
 from psitext.experiments.pretrain import pretrain_run
 from psitext.experiments.runs.folder import R, RunFolder, no_run
-from psitext.experiments.runs.recipes import FinetuneRecipe, PretrainRecipe, resolve_recipe
+from psitext.experiments.runs.recipes import AutoencodeRecipe, FinetuneRecipe, PretrainRecipe, resolve_recipe
 from psitext.experiments.runs.tensorboard import TensorBoard
 from psitext.model import Model
 from psitext.text.tables import check_source
 from psitext.train.loop import Hook
+
+P = TypeVar("P", PretrainRecipe, AutoencodeRecipe)
 
 RUNS = Path("runs")
 FRESH = {"rac": "rac"}  # families that start from nothing on a task, and the recipe of each
@@ -41,12 +44,16 @@ def pretrain(
     out: str | Path | None = None,
     minutes: float | None = None,
     seed: int | None = None,
+    encoder: str | None = None,
+    decoder: str | None = None,
     settings: Sequence[str] = (),
     hooks: Sequence[Hook] = (),
     tensorboard: bool = False,
 ) -> Run:
     """Pre-train by a recipe (a name that ``psitext recipes`` lists, or a TOML file) on text files.
 
+    ``encoder`` and ``decoder`` name the halves of an autoencoder: a BERT and a causal language model, each by
+    hf:<folder or hub id> or by a run of psitext.
     ``text`` names the column of tables; ``data_dir`` is where a recipe's own relative paths start. ``minutes``
     takes the place of the recipe's budget; ``settings`` are ``"a.b=value"`` strings laid over the recipe; ``hooks``
     are called with every event of the training. A run that is already in ``out`` is gone on with, a finished one is
@@ -58,15 +65,27 @@ def pretrain(
     if files:
         given["corpus"] = [{"files": [absolute(name) for name in files], **({"column": text} if text else {})}]
     train = {key: value for key, value in (("minutes", minutes), ("seed", seed)) if value is not None}
-    recipe = resolve_recipe("pretrain", config or "bert-mini", settings, given | ({"train": train} if train else {}))
-    assert isinstance(recipe, PretrainRecipe)
+    given |= {"train": train} if train else {}
+    halves = {"encoder_from": encoder, "decoder_from": decoder}
+    given |= {key: name for key, name in halves.items() if name is not None}
+    usual = "optimus-mini" if encoder or decoder else "bert-mini"
+    recipe = resolve_recipe("pretrain", config or usual, settings, given)
+    assert not isinstance(recipe, FinetuneRecipe)
     if not recipe.corpus:
         raise UserError(
             "there is no text to pre-train on; name files with --data (or a [[corpus]] table in the recipe)"
         )
-    recipe = _anchored(with_data_dir(recipe, data_dir))
     folder = Path(out) if out is not None else RUNS / recipe.name
-    return Run(folder, pretrain_run(recipe, folder, _watched(hooks, tensorboard, folder)))
+    watched = _watched(hooks, tensorboard, folder)
+    if isinstance(recipe, AutoencodeRecipe):
+        return Run(folder, _pretrained(_anchored(with_data_dir(recipe, data_dir)), folder, watched))
+    return Run(folder, _pretrained(_anchored(with_data_dir(recipe, data_dir)), folder, watched))
+
+
+def _pretrained(recipe: PretrainRecipe | AutoencodeRecipe, folder: Path, hooks: Sequence[Hook]) -> Model:
+    if isinstance(recipe, AutoencodeRecipe):
+        return autoencode_run(recipe, folder, hooks)
+    return pretrain_run(recipe, folder, hooks)
 
 
 def finetune(
@@ -173,7 +192,7 @@ def with_seed(recipe: FinetuneRecipe, seed: int) -> FinetuneRecipe:
     return recipe.model_copy(update={"train": recipe.train.model_copy(update={"seed": seed})})
 
 
-def with_data_dir(recipe: PretrainRecipe, data_dir: str | Path | None) -> PretrainRecipe:
+def with_data_dir(recipe: P, data_dir: str | Path | None) -> P:
     """The recipe with a place to start from for every part of its corpus that names none."""
     start = absolute(data_dir if data_dir is not None else Path())
     parts = tuple(part if part.dir else part.model_copy(update={"dir": start}) for part in recipe.corpus)
@@ -186,9 +205,9 @@ def resume(folder: str | Path, hooks: Sequence[Hook] = (), tensorboard: bool = F
     recipe = RunFolder(path).recipe()
     if recipe is None:
         raise no_run(path, " to go on with")
-    if isinstance(recipe, PretrainRecipe):
-        return pretrain_run(recipe, path, _watched(hooks, tensorboard, path))
-    return finetune_as(recipe, path, hooks, tensorboard)
+    if isinstance(recipe, FinetuneRecipe):
+        return finetune_as(recipe, path, hooks, tensorboard)
+    return _pretrained(recipe, path, _watched(hooks, tensorboard, path))
 
 
 def baseline_rows(recipe: FinetuneRecipe) -> list[dict[str, Any]]:
@@ -222,7 +241,7 @@ def _files(data: object) -> list[str | Path]:
 def absolute(name: str | Path) -> str:
     """A path that still holds when the run is resumed from elsewhere; hub and toy names stay as they are."""
     text = str(name)
-    return text if text.startswith(("hub:", "toy:")) else str(Path(text).absolute())
+    return text if text.startswith(("hub:", "toy:", "corpus:")) else str(Path(text).absolute())
 
 
 def _anchored(recipe: R) -> R:
@@ -234,6 +253,9 @@ def _anchored(recipe: R) -> R:
 
     tokenizer = recipe.tokenizer.model_copy(update={"load": there(recipe.tokenizer.load)})
     changes: dict[str, Any] = {"init": there(recipe.init), "tokenizer": tokenizer}
+    if isinstance(recipe, AutoencodeRecipe):
+        changes["writer"] = recipe.writer.model_copy(update={"load": there(recipe.writer.load)})
+        changes |= {key: there(getattr(recipe, key)) for key in ("encoder_from", "decoder_from")}
     if isinstance(recipe, FinetuneRecipe):
         files = {key: there(getattr(recipe.data, key)) for key in ("train", "dev", "dir")}
         task = there(recipe.task) if (recipe.task or "").endswith(".toml") else recipe.task

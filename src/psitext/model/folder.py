@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from psitext import __version__
+from psitext.config import Config
 from psitext.errors import UserError
 from psitext.files import folder_atomic, sha256, write_atomic
+from psitext.heads.decoding import WritingConfig
 from psitext.heads.pretraining import PretrainingConfig
 from psitext.train import checkpoint
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from psitext.model.model import Model
 
 FORMAT = 1
+HEADS_FOR: dict[type[Config], str] = {PretrainingConfig: "pretraining", WritingConfig: "writing"}  # any other: a task's
 CONFIG, CARD, TOKENIZERS, LAW = "config.json", "card.md", "tokenizers", "law.safetensors"
 
 
@@ -101,6 +104,8 @@ def card(model: Model) -> str:
         f"made with psitext {__version__}.",
         "",
     ]
+    if isinstance(model.head, WritingConfig):
+        lines += [f"It writes sentences: {model.head.in_words}, vocabulary {model.head.vocab_size}.", ""]
     if model.task:
         labels = ", ".join(model.task.labels) or "a score"
         lines += [f"Task: {model.task.title or model.task.name} ({model.task.kind}; labels: {labels}).", ""]
@@ -110,7 +115,7 @@ def card(model: Model) -> str:
 
 def _config(model: Model) -> dict[str, Any]:
     head = model.head
-    kind = "none" if head is None else "pretraining" if isinstance(head, PretrainingConfig) else "task"
+    kind = next((name for cls, name in HEADS_FOR.items() if isinstance(head, cls)), "none" if head is None else "task")
     return {
         "format": FORMAT,
         "psitext": __version__,

@@ -12,21 +12,29 @@ from torch import nn
 from psitext.assemble import (
     Encoder,
     HeadConfig,
+    SpaceEncoder,
+    build_decoder,
     build_encoder,
     build_head,
     build_pretraining_head,
+    build_space,
+    decoder_config,
     encoder_config,
     head_config,
+    space_config,
 )
 from psitext.config import build
+from psitext.encoders.vae import Vae
 from psitext.errors import UserError
 from psitext.explain.law import WordLaw
+from psitext.heads.decoding import DecoderConfig, DecodingHead
 from psitext.heads.pretraining import PretrainingConfig
 from psitext.model import folder
-from psitext.model.model import TEXT, Model, Sentences
+from psitext.model.model import TEXT, WRITTEN, Model, Sentences
 from psitext.text.examples import Task
 from psitext.text.supervised import TextConfig
 from psitext.text.tokenizer import Tokenizer
+from psitext.text.tokenizer.causal import CausalTokenizer
 from psitext.train import checkpoint
 from psitext.train.network import Network
 
@@ -50,15 +58,16 @@ def load(source: str | Path, *, pool: str | None = None) -> Model:
     path = folder.find(Path(source))
     tree = folder.read_config(path)
     task = build(Task, tree["task"], str(path)) if tree["task"] else None
-    encoder = build_encoder(encoder_config(tree["encoder"], str(path)))
+    encoder = _encoder(tree, str(path))
     head, module = _head(tree["head"], task, encoder, str(path))
     network = Network(encoder, module)
     checkpoint.load_tensors(network, checkpoint.read_tensors(path / checkpoint.MODEL), str(path))
-    tokenizers = {file.stem: Tokenizer.load(file) for file in sorted((path / folder.TOKENIZERS).glob("*.json"))}
+    tokenizers = {file.stem: _tokenizer(file) for file in sorted((path / folder.TOKENIZERS).glob("*.json"))}
     text = build(TextConfig, tree["text"], str(path))
     law = WordLaw(**checkpoint.read_tensors(path / folder.LAW)) if (path / folder.LAW).is_file() else None
     model = Model(network.eval(), tokenizers, text, head, task, tree["temperature"], tree["facts"], law)
-    return model if pool in (None, encoder.config.pool) else with_pool(model, str(pool))
+    same = pool is None or (pool == encoder.config.pool and not isinstance(encoder, Vae))
+    return model if same else with_pool(model, str(pool))
 
 
 def from_hf(source: str, pool: str | None = None) -> Model:
@@ -74,22 +83,36 @@ def from_hf(source: str, pool: str | None = None) -> Model:
 
 def with_pool(model: Model, pool: str) -> Model:
     """The encoder of a model under another sentence vector, without a head: what read the old vector cannot read
-    the new one.
+    the new one. Of an encoder with a posterior it is the trunk's: the state that the posterior is made from.
     """
-    old = model.encoder
+    old: Any = model.encoder.trunk if isinstance(model.encoder, Vae) else model.encoder
     config = build(type(old.config), {**old.config.tree(), "pool": pool}, "the sentence vector")
     encoder = build_encoder(config)
     new = checkpoint.tensors_of(encoder)  # with another pool there may be one part, BERT's pooler, more or less
     kept = {name: value for name, value in checkpoint.tensors_of(old).items() if name in new}
     checkpoint.load_tensors(encoder, new | kept, "the encoder")
-    return Model(Network(encoder, Sentences()).eval(), model.tokenizers, model.text, facts=model.facts)
+    reads = {TEXT: model.tokenizer}
+    return Model(Network(encoder, Sentences()).eval(), reads, model.text, facts=model.facts)
+
+
+def _tokenizer(file: Path) -> Tokenizer | CausalTokenizer:
+    return CausalTokenizer.load(file) if file.stem == WRITTEN else Tokenizer.load(file)
+
+
+def _encoder(tree: Mapping[str, Any], origin: str) -> SpaceEncoder | Encoder:
+    if tree["head"]["for"] == "writing":
+        return build_space(space_config(tree["encoder"], origin))
+    return build_encoder(encoder_config(tree["encoder"], origin))
 
 
 def _head(
-    tree: Mapping[str, Any], task: Task | None, encoder: Encoder, origin: str
-) -> tuple[HeadConfig | PretrainingConfig | None, nn.Module]:
+    tree: Mapping[str, Any], task: Task | None, encoder: Any, origin: str
+) -> tuple[HeadConfig | PretrainingConfig | DecoderConfig | None, nn.Module]:
     if tree["for"] == "none":
         return None, Sentences()
+    if tree["for"] == "writing":
+        decoder = decoder_config(tree["settings"], origin)
+        return decoder, DecodingHead(build_decoder(decoder))
     if tree["for"] == "pretraining":
         words = build(PretrainingConfig, tree["settings"], origin)
         return words, build_pretraining_head(encoder, words)

@@ -13,11 +13,14 @@ import torch
 from torch import nn
 
 from psitext.assemble import Encoder, HeadConfig
+from psitext.baselines.lstm import LstmPosterior
 from psitext.encoders.qbert import Qbert
 from psitext.encoders.qcls import Qcls
+from psitext.encoders.vae import Vae
 from psitext.errors import UserError
 from psitext.explain.law import WordLaw
 from psitext.explain.similarity import TokenVectors
+from psitext.heads.decoding import DecoderConfig, Writing
 from psitext.heads.pretraining import PretrainingConfig
 from psitext.model import answers, folder
 from psitext.model.answers import Answer
@@ -25,10 +28,11 @@ from psitext.model.scores import evaluate_network
 from psitext.nn.complex.layout import to_complex
 from psitext.nn.numerics import Precision
 from psitext.score import calibration
-from psitext.state import SentenceState
+from psitext.state import Posterior, SentenceState
 from psitext.text.examples import Example, Task
 from psitext.text.supervised import SupervisedSource, TextConfig, encode_examples
 from psitext.text.tokenizer import Tokenizer
+from psitext.text.tokenizer.causal import CausalTokenizer
 from psitext.train import predict
 from psitext.train.network import Network
 
@@ -37,7 +41,7 @@ if TYPE_CHECKING:
     from psitext.model.mps.reading import Closing, Metric
     from psitext.model.mps.sentence import Baseline
 
-TEXT = "text"  # the name of the tokenizer that reads a model's input
+TEXT, WRITTEN = "text", "written"  # the names of the tokenizers that read a model's input and write its output
 PLAIN = Task(name="text", title="Plain text", kind="regression", text="text", label="label", metrics=(), headline="")
 
 
@@ -54,9 +58,9 @@ class Model:
     """Encoder, head and all that is needed to read text with them. Never changed after it is made."""
 
     network: Network
-    tokenizers: Mapping[str, Tokenizer]
+    tokenizers: Mapping[str, Tokenizer | CausalTokenizer]
     text: TextConfig
-    head: HeadConfig | PretrainingConfig | None = None
+    head: HeadConfig | PretrainingConfig | DecoderConfig | None = None
     task: Task | None = None
     temperature: float = 1.0  # divides the logits before they become probabilities
     facts: Mapping[str, Any] = field(default_factory=dict)  # recipe, scores, versions: what the card tells
@@ -69,8 +73,28 @@ class Model:
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer of the input."""
-        return self.tokenizers[TEXT]
+        """The tokenizer of the input. Errors: a language model, which reads nothing."""
+        found = self.tokenizers.get(TEXT)
+        if not isinstance(found, Tokenizer):
+            raise UserError("this is a language model: it writes, and has no encoder that reads a text into a state")
+        return found
+
+    @property
+    def writes(self) -> bool:
+        """Whether it has a decoder."""
+        return WRITTEN in self.tokenizers
+
+    @property
+    def writer(self) -> CausalTokenizer:
+        """The tokenizer of the output. Errors: a model that does not write."""
+        found = self.tokenizers.get(WRITTEN)
+        if not isinstance(found, CausalTokenizer):
+            family = self.encoder.config.family
+            raise UserError(
+                f"this {family} model does not write sentences; an autoencoder does (`psitext pretrain --config "
+                "optimus-mini`)"
+            )
+        return found
 
     def encode(
         self,
@@ -80,15 +104,23 @@ class Model:
         tokens: bool = False,
         precision: Precision = "fp32",
         batch_tokens: int = 8_192,
-    ) -> SentenceState:
+    ) -> SentenceState | Posterior:
         """Texts (or pairs of texts) to states: ``vector`` (B, D) float32 or complex64 on the CPU, and with ``tokens``
-        every token's state.
+        every token's state; of a sentence space a Posterior, whose mean is ``vector``.
 
         A text that is longer than the model reads is cut; ``longer`` tells which. Errors: no texts, one string in
         place of a list, something that is not a string.
         """
         source = self._plain(texts, pairs)
         bare = Network(self.network.encoder, Sentences()).eval()
+        if isinstance(self.encoder, Vae | LstmPosterior):
+            if tokens:
+                raise UserError(
+                    "a sentence space has no states of tokens; load the model with a pool for its encoder's"
+                )
+            rows = predict.run(bare, source, predict.gaussians, precision=precision, batch_tokens=batch_tokens)
+            mean, log_var = torch.from_numpy(np.stack(rows, axis=1))
+            return Posterior(mean, log_var)
         if not tokens:
             rows = predict.run(bare, source, predict.vectors, precision=precision, batch_tokens=batch_tokens)
             return SentenceState(torch.from_numpy(np.stack(rows)))
@@ -97,6 +129,16 @@ class Model:
         states = nn.utils.rnn.pad_sequence([torch.from_numpy(piece[1:]) for piece in pieces], batch_first=True)
         real = torch.arange(states.shape[1]) < torch.tensor([len(piece) - 1 for piece in pieces])[:, None]
         return SentenceState(vector, states, real)
+
+    def decode(self, latent: Posterior | torch.Tensor | npt.NDArray[Any], how: Writing | None = None) -> list[str]:
+        """Sentences from (B, P) latents, or from the means of posteriors: greedy, or as ``how`` says; with
+        ``how.samples`` > 1 all of one latent's stand together. The same call gives the same sentences.
+
+        Errors: a model that does not write; latents of another width.
+        """
+        from psitext.model.writing import write
+
+        return write(self, latent, how)
 
     def longer(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> list[bool]:
         """Which texts (or pairs) have more tokens than the model reads, so that their ends are left out."""
@@ -108,6 +150,7 @@ class Model:
         """
         pieces = self.tokenizer.encode_offsets(sentences)
         state = self.encode(sentences, tokens=True)
+        assert isinstance(state, SentenceState)
         assert state.tokens is not None
         found = []
         for (ids, offsets), tokens in zip(pieces, state.tokens.numpy(), strict=True):

@@ -27,11 +27,17 @@ Predicted = Mapping[str, Tensor]
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """One named term of a loss: ``weight * sum / count``. The count is known before the model runs."""
+    """One named term of a loss: ``weight * sum / count``. The count is known before the model runs. A weight that
+    changes is a function of the step, from 0, and the steps of the whole run: a run that goes on finds it again.
+    """
 
     total: Callable[[Predicted, Batch, State], Tensor]  # scalar sum, float32
     count: Callable[[Batch], Tensor]  # scalar
-    weight: float = 1.0
+    weight: float | Callable[[int, int], float] = 1.0
+
+    def weight_at(self, step: int, steps: int) -> float:
+        """The weight that is in force at ``step`` (0-based) of ``steps``."""
+        return self.weight(step, steps) if callable(self.weight) else self.weight
 
 
 Score = Mapping[str, Objective]

@@ -18,8 +18,8 @@ from psitext.errors import UserError
 from psitext.score.losses import Score
 from psitext.text.batches import Source, plan
 from psitext.train.checkpoint import Counters
-from psitext.train.loop import Stepper
 from psitext.train.settings import TrainConfig
+from psitext.train.step import Stepper
 
 WARM_STEPS, TIMED_STEPS = 2, 8
 MOST_EPOCHS = 1_000_000  # as TrainConfig.epochs

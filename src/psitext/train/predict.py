@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from psitext.nn.numerics import Precision, autocast
-from psitext.state import State
+from psitext.state import Posterior, State
 from psitext.text.batches import Batch, Ints, Source
 
 Read = Callable[[dict[str, Tensor], State, Batch], list[npt.NDArray[Any]]]
@@ -67,6 +67,12 @@ def vectors(predicted: dict[str, Tensor], state: State, batch: Batch) -> list[np
     """(D,) the sentence vector of every sequence, float32 or complex64."""
     vector = state.vector if state.vector.is_complex() else state.vector.float()
     return list(vector.cpu().numpy())
+
+
+def gaussians(predicted: dict[str, Tensor], state: State, batch: Batch) -> list[npt.NDArray[Any]]:
+    """(2, P) mean and log-variance of every sequence, float32."""
+    assert isinstance(state, Posterior)
+    return list(torch.stack([state.vector, state.log_var], dim=1).float().cpu().numpy())
 
 
 def tags(predicted: dict[str, Tensor], state: State, batch: Batch) -> list[npt.NDArray[Any]]:

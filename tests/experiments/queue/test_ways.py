@@ -1,4 +1,4 @@
-"""How jobs are done: pre-training with its curve, appendix A (the others are in test_work)."""
+"""How jobs are done: pre-training with its curve, circuits and what is beside them (others are in test_work)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,18 @@ from pathlib import Path
 import pytest
 
 import toys
+from psitext.baselines import bag_of_words
 from psitext.config import build
 from psitext.experiments import queue
 from psitext.experiments.queue import Bench, Queue
 from psitext.experiments.queue.ways import dev_curve
 from psitext.experiments.results import lines, pages
+from psitext.text.examples import Example
+from psitext.text.tasks import load_split, load_task
+from psitext.text.tokenizer.learn import train as train_tokenizer
 from psitext.train.loop import Hook
+
+CIRCUIT = ["text.max_len=8", "encoder.max_len=8", "tokenizer.vocab_size=60", "encoder.bond=4", "train.epochs=2"]
 
 
 @contextmanager
@@ -68,3 +74,55 @@ def test_known_appendix_a(tmp_path: Path) -> None:
     assert found["weights of 1, exactly"]["largest"] < 1e-10
     assert all(metrics["p value"] > 1e-3 for run, metrics in found.items() if run.endswith("shots"))
     assert "p value" in pages.section(wanted, bench.results)
+
+
+def circuits(folder: Path, *runs: dict[str, object]) -> tuple[Queue, Bench]:
+    toys.task_file(folder, "sentiment")
+    usual = {"recipe": "rac", "tasks": ["sentiment.toml"], "set": CIRCUIT, "splits": ["test"]}
+    wanted = build(Queue, {"title": "Circuits", "runs": [{**usual, **run} for run in runs]}, "queue.toml")
+    return wanted, Bench(folder / "runs", folder / "lines.jsonl", None, {})
+
+
+def test_law_a_bag_of_words_reads_what_the_model_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    seen: list[list[Example]] = []
+
+    def fit(train: list[Example], *args: object, **settings: object) -> bag_of_words.BagOfWords:
+        seen.append(train)
+        return real(train, *args, **settings)  # type: ignore[arg-type]
+
+    real = bag_of_words.fit
+    monkeypatch.setattr(bag_of_words, "fit", fit)
+    wanted, bench = circuits(tmp_path, {"name": "bag", "how": "bag-of-words"})
+    assert queue.work(wanted, bench, quiet) == 1
+    train = load_split(load_task("sentiment.toml"), "train")
+    tokenizer = train_tokenizer("plain-words", [example.text for example in train], 60)
+    for found in seen:
+        for example, whole in zip(found, train, strict=True):
+            [ids] = tokenizer.encode([whole.text])
+            known = [word for word in tokenizer.tokens(ids) if word != "[UNK]"]
+            assert example.text.split() == known[-6:] and example.label == whole.label
+    words, pairs = lines.read(bench.results)
+    assert (words.run, pairs.run, words.split) == ("bag", "bag, and pairs", "test")
+    assert pairs.metrics["accuracy"] > 0.5 and words.metrics != pairs.metrics
+
+
+def test_smoke_a_circuit_compressed_and_trained_at_that_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    circuit = {"name": "circuit", "how": "compress", "sizes": [2, 3]}
+    wanted, bench = circuits(tmp_path, circuit, {"name": "alone", "set": [*CIRCUIT, "train.epochs=1"]})
+    assert queue.work(wanted, bench, quiet) == 2
+    assert queue.work(wanted, bench, quiet) == 0
+    found = {(line.run, line.split): line.metrics for line in lines.read(bench.results)}
+    named = [run for run, split in found if split == "test"]
+    assert named[:4] == ["circuit", "compressed to 2, paper metric", "trained, chi = 2", "trained, chi = 3"]
+    assert set(named[4:]) == {f"compressed to {n}, {m} metric" for n, m in ((2, "data"), (3, "paper"), (3, "data"))} | {
+        "alone"
+    }
+    assert ("alone", "dev") in found, "fine-tuning is scored there in any case"
+    assert [found[run, "test"]["bond"] for run in named[:4]] == [5, 2, 3, 4]
+    smaller = found["compressed to 3, data metric", "test"]
+    assert list(smaller)[0] == "accuracy" and smaller["measured error"] > 0 and smaller["predicted error"] > 0
+    assert "predicted error" not in found["trained, chi = 2", "test"]
+    larger = circuits(tmp_path, {**circuit, "sizes": [2]})[0]
+    assert queue.work(larger, bench, quiet) == 1, "other sizes are another run"

@@ -108,7 +108,7 @@ def our_step(
         with autocast(CPU, precision):
             predicted, state = network(batch)
         shares = [
-            term.weight * term.total(predicted, batch, state) / term.count(batch).clamp_min(1)
+            term.weight_at(0, 1) * term.total(predicted, batch, state) / term.count(batch).clamp_min(1)
             for term in score.values()
         ]
         return _update(torch.stack(shares).sum(), network, optimizer, optim, scale)

@@ -107,6 +107,7 @@ BENCHMARKS: dict[str, Callable[[_Inputs], Iterator[Measured]]] = {
     "qbert-pretraining": lambda inputs: _qbert(inputs, "fp32"),
     "qbert-pretraining-bf16": lambda inputs: _qbert(inputs, "bf16"),
     "rac": lambda inputs: tensors.tensor_speed(inputs.settings.rounds, inputs.settings.seed, inputs.tell),
+    "rac-scale": lambda inputs: tensors.growth(inputs.settings.rounds, inputs.settings.seed),
 }
 # Those that compare with other things than transformers.
 TORCH_ALONE = {
@@ -117,6 +118,7 @@ TORCH_ALONE = {
     "qbert-pretraining",
     "qbert-pretraining-bf16",
     "rac",
+    "rac-scale",
 }
 
 
@@ -149,6 +151,8 @@ def line(found: Measured, settings: Settings, seconds: float) -> ResultLine:
     """A measurement as a result line."""
     load = round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None
     metrics = {"ratio": found.ratio, "ours": found.ours, "theirs": found.theirs}
+    if found.growth is not None:
+        metrics |= {"exponent": found.growth.exponent, "exponent of the last two": found.growth.last}
     if found.losses is not None:
         metrics |= {"loss ours": found.losses[0], "loss theirs": found.losses[1]}
     return ResultLine(
@@ -174,6 +178,7 @@ def table(found: Sequence[ResultLine]) -> list[dict[str, str]]:
         {
             "benchmark": line.task,
             **{name: f"{line.metrics[name]:.3g}" for name in ("ours", "theirs", "ratio")},
+            "exponents": " / ".join(f"{line.metrics[key]:.2f}" for key in line.metrics if key.startswith("exponent")),
             "last losses": " / ".join(f"{line.metrics[key]:.3f}" for key in line.metrics if key.startswith("loss")),
         }
         for line in found

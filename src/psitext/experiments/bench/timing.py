@@ -7,6 +7,7 @@ result is the median over rounds of the ratio within a round.
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,6 +32,14 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
+class Growth:
+    """Time as a power of a size."""
+
+    exponent: float  # fitted over all sizes
+    last: float  # between the two largest, where what does not grow weighs least
+
+
+@dataclass(frozen=True, slots=True)
 class Measured:
     """What one benchmark found."""
 
@@ -41,6 +50,7 @@ class Measured:
     ratio: float  # how many times faster psitext is
     losses: tuple[float, float] | None = None  # mean training loss of the last quarter of the steps: ours, theirs
     rows: int = 0  # texts trained on
+    growth: Growth | None = None  # where both sides are psitext's, at the smallest and the largest of several sizes
 
 
 def compare(rounds: Iterable[tuple[Steps, Steps]], *, clock: Clock = time.process_time, seed: int = 0) -> Timing:
@@ -58,6 +68,31 @@ def compare(rounds: Iterable[tuple[Steps, Steps]], *, clock: Clock = time.proces
     ours, theirs = zip(*times[1:], strict=True)
     ratios = [their / our for our, their in times[1:]]
     return Timing(statistics.median(ours), statistics.median(theirs), statistics.median(ratios))
+
+
+def grown(
+    steps: Sequence[Callable[[], object]],
+    sizes: Sequence[int],
+    rounds: int,
+    *,
+    clock: Clock = time.process_time,
+    seed: int = 0,
+) -> tuple[list[float], Growth]:
+    """Median seconds of a step of each size, ascending, in random order within a round, and how they grow.
+
+    A step of a small size is done as often as makes it as much work as the largest, were time proportional to size.
+    """
+    times: list[list[float]] = [[] for _ in sizes]
+    for number in range(rounds + 1):
+        for at in generator(seed, "sizes", number).permutation(len(sizes)).tolist():
+            calls = max(1, round(sizes[-1] / sizes[at]))
+            began = clock()
+            for _ in range(calls):
+                steps[at]()
+            times[at].append((clock() - began) / calls)
+    medians = [statistics.median(some[1:]) for some in times]  # the first round only warms up
+    at, of = [math.log(size) for size in sizes], [math.log(seconds) for seconds in medians]
+    return medians, Growth(statistics.linear_regression(at, of).slope, (of[-1] - of[-2]) / (at[-1] - at[-2]))
 
 
 def _in_turns(sides: tuple[Steps, Steps], seed: int, number: int) -> Iterator[tuple[int, Callable[[], object]]]:

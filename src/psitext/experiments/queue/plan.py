@@ -19,7 +19,7 @@ from psitext.errors import UserError, near
 from psitext.experiments.runs.recipes import FinetuneRecipe, PretrainRecipe, resolve_recipe
 from psitext.experiments.sweep.protocol import Sweep
 
-SEEDED = ("pretrain", "finetune", "discocat")  # ways that answer differently under another seed
+SEEDED = ("pretrain", "finetune", "discocat", "compress")  # ways that answer differently under another seed
 Scale = Literal["mini", "full"]
 
 
@@ -27,7 +27,9 @@ class Variant(Config):
     """One row of a table, or one curve of a figure."""
 
     name: str
-    how: Literal["finetune", "frozen", "baselines", "discocat", "pretrain", "appendix-a", "sweep"] = "finetune"
+    how: Literal[
+        "finetune", "frozen", "baselines", "bag-of-words", "compress", "discocat", "pretrain", "appendix-a", "sweep"
+    ] = "finetune"
     recipe: str = "finetune"
     init: str | None = None  # a name that --init gives a model for ("minilm"), or a model as elsewhere
     tasks: tuple[str, ...]  # for pre-training, what its text is called; for appendix A, its case
@@ -36,7 +38,8 @@ class Variant(Config):
     set: tuple[str, ...] = ()  # a.b=c laid over the recipe
     discocat: DiscocatConfig = DiscocatConfig()  # settings of how = "discocat", which follows no recipe
     sweep: Sweep | None = None  # settings of how = "sweep"
-    splits: tuple[str, ...] = ()  # to score on, but for fine-tuning; without any, the task's dev splits
+    sizes: tuple[int, ...] = ()  # of how = "compress": the numbers of a smaller state, chi
+    splits: tuple[str, ...] = ()  # to score on; without any the task's dev splits, on which fine-tuning is scored too
 
 
 class Queue(Config):
@@ -125,11 +128,14 @@ def recipe_of(job: Job, bench: Bench) -> FinetuneRecipe | PretrainRecipe:
     overrides = [*variant.set, f"train.seed={job.seed}"]
     if variant.how == "pretrain":
         found = resolve_recipe("pretrain", variant.recipe, overrides, {"name": variant.name})
+        assert isinstance(found, PretrainRecipe)
         return found if bench.data_dir is None else _in_folder(found, bench.data_dir)
     data = {"dir": str(bench.data_dir) if bench.data_dir else None, "limit": variant.limit}
     init = None if variant.init is None else bench.inits.get(variant.init, variant.init)
     given: dict[str, Any] = {"task": job.task, "data": data, "name": variant.name, "init": init}
-    return resolve_recipe("finetune", variant.recipe, overrides, given)
+    tuned = resolve_recipe("finetune", variant.recipe, overrides, given)
+    assert isinstance(tuned, FinetuneRecipe)
+    return tuned
 
 
 def _in_folder(recipe: FinetuneRecipe | PretrainRecipe, folder: Path) -> PretrainRecipe:
@@ -142,4 +148,7 @@ def hash_of(job: Job) -> str:
     """The hash of a job's recipe without what differs between machines: where data and models lie."""
     if job.variant.how in ("discocat", "appendix-a", "sweep"):
         return recipe_hash(job.variant.model_copy(update={"tasks": (job.task,), "seeds": (job.seed,)}))
-    return recipe_hash(recipe_of(job, Bench(Path(), Path(), None, {})))
+    recipe = recipe_of(job, Bench(Path(), Path(), None, {}))
+    if job.variant.sizes:
+        recipe = recipe.model_copy(update={"name": f"{recipe.name}: {job.variant.sizes}"})
+    return recipe_hash(recipe)

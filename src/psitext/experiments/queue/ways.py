@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from psitext.baselines import frozen
+from psitext.baselines import bag_of_words, frozen
 from psitext.errors import UserError
 from psitext.experiments import evaluation
-from psitext.experiments.finetune import finetune_run, judged_on, limited, starting_model
-from psitext.experiments.pretrain import pretrain_run
+from psitext.experiments.finetune import finetune_run, judged_on, limited, starting_model, texts_of
+from psitext.experiments.pretrain import make_tokenizer, pretrain_run
 from psitext.experiments.queue.plan import Bench, Job, hash_of, recipe_of
 from psitext.experiments.results import lines, stamp
 from psitext.experiments.results.lines import ResultLine
 from psitext.experiments.runs.folder import RunFolder
 from psitext.experiments.runs.recipes import FinetuneRecipe, PretrainRecipe
 from psitext.experiments.sweep.work import work as sweep_work
+from psitext.experiments.tensors import comparing
+from psitext.model.mps.reading import Metric
 from psitext.score import metrics
 from psitext.text.examples import Example, Task
+from psitext.text.supervised import encode_examples
 from psitext.text.tasks import load_split, load_task, read_split
 from psitext.train.loop import Hook
+
+METRICS: tuple[Metric, ...] = ("paper", "data")
 
 
 def _pretrain(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
@@ -57,14 +65,52 @@ def dev_curve(events: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
 def _finetune(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
     recipe = _finetuning(job, bench)
     folder = RunFolder(bench.out / job.name)
-    finetune_run(recipe, folder.path, [hook])
+    model = finetune_run(recipe, folder.path, [hook])
     result = folder.result()
     notes = {key: result[key] for key in ("parameters", "truncated", "notes") if result.get(key)}
     notes |= {"steps": result["counters"]["step"], "best step": result["counters"]["best_step"]}
     notes |= {key: value for key, value in result.get("calibration", {}).items() if key != "bins"}
-    for split, scores in result["scores"].items():
-        yield _line(job, split, scores, result["rows"], result["counters"]["seconds"], notes)
+    scores, rows = dict(result["scores"]), dict(result["rows"])
+    more = [split for split in job.variant.splits if split not in scores]
+    for split, examples in _read(job, bench, more).items():
+        scores[split], rows[split] = model.evaluate(examples), len(examples)
+    for split, found in scores.items():
+        yield _line(job, split, found, rows, result["counters"]["seconds"], notes)
     _forget(folder)
+
+
+def _compress(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
+    """A circuit, smaller ones that are made of it in both metrics, and some that are trained at those sizes."""
+    recipe = _finetuning(job, bench)
+    assert recipe.encoder is not None
+    bonds = [recipe.encoder.tree()["bond"], *job.variant.sizes]
+    models, seconds = [], []
+    for bond in bonds:
+        began, folder = time.monotonic(), RunFolder(bench.out / job.name / f"chi-{bond}")
+        encoder = recipe.encoder.model_copy(update={"bond": bond})
+        models.append(finetune_run(recipe.model_copy(update={"encoder": encoder}), folder.path, [hook]))
+        seconds.append(time.monotonic() - began)
+        _forget(folder)
+    splits = _read(job, bench, job.variant.splits or judged_on(load_task(job.task)))
+    trained = {f"trained, chi = {bond}": model for bond, model in zip(job.variant.sizes, models[1:], strict=True)}
+    spent = dict(zip((job.variant.name, *trained), seconds, strict=True))
+    for size, metric in itertools.product(job.variant.sizes, METRICS):
+        began, smaller = time.monotonic(), models[0].compress(size, metric=metric)
+        name = f"compressed to {smaller.bond}, {metric} metric"
+        table = comparing.rows(models[0], smaller, splits, trained)
+        spent[name] = time.monotonic() - began
+        for row, run in zip(table, (job.variant.name, name, *trained), strict=True):
+            for split in splits if run in spent else ():
+                yield _line(job, split, _of_split(row, split), {}, spent[run], {}, run=run)
+            spent.pop(run, None)
+        trained = {}
+
+
+def _of_split(row: Mapping[str, Any], split: str) -> dict[str, float]:
+    """The numbers in a row of a comparison that are of no split or of this one, its score first."""
+    own = {key.removeprefix(f"{split}: "): value for key, value in row.items() if key.startswith(f"{split}: ")}
+    other = {key: value for key, value in row.items() if ":" not in key and key != "model"}
+    return {key: float(value) for key, value in {**dict(reversed(own.items())), **other}.items() if value != ""}
 
 
 def _frozen(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
@@ -94,6 +140,35 @@ def _baselines(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
         scores = {name: float(row[name]) for name in (*task.metrics, "collapsed")}
         rows = {"train": len(train), row["split"]: len(dev[row["split"]])}
         yield _line(job, row["split"], scores, rows, time.monotonic() - began, {}, run=row["baseline"])
+
+
+def _bag_of_words(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
+    """Logistic regression on the very words that the recipe's model reads; then on pairs of neighbours, too."""
+    recipe = _finetuning(job, bench)
+    task, train, others = _splits(job, bench)
+    tokenizer = make_tokenizer(recipe.tokenizer, lambda: texts_of(train))
+    text = recipe.text
+    if recipe.encoder is not None:
+        text = text.model_copy(update={"max_len": min(text.max_len, recipe.encoder.max_len)})
+
+    def read(examples: Sequence[Example]) -> list[Example]:
+        source = encode_examples(examples, task, tokenizer, text)
+        parts = (source.ids[first + 1 : last - 1] for first, last in pairwise(source.offsets.tolist()))
+        return [
+            replace(example, text=" ".join(tokenizer.tokens(part)))
+            for example, part in zip(examples, parts, strict=True)
+        ]
+
+    inside, outside = read(train), {split: read(examples) for split, examples in others.items()}
+    for longest, name in ((1, job.variant.name), (2, f"{job.variant.name}, and pairs")):
+        began = time.monotonic()
+        fitted = bag_of_words.fit(inside, task.labels or None, cut=str.split, longest=longest)
+        for split, examples in outside.items():
+            predicted = evaluation.numbers(task, fitted.predict(examples))
+            scores = metrics.evaluate(task.metrics, predicted, evaluation.gold(task, examples))
+            rows = {"train": len(train), split: len(examples)}
+            notes = {"strength": fitted.strength}
+            yield _line(job, split, scores, rows, time.monotonic() - began, notes, run=name)
 
 
 def _discocat(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
@@ -131,6 +206,8 @@ WAYS: dict[str, Callable[[Job, Bench, Hook], Iterator[ResultLine]]] = {
     "finetune": _finetune,
     "frozen": _frozen,
     "baselines": _baselines,
+    "bag-of-words": _bag_of_words,
+    "compress": _compress,
     "discocat": _discocat,
     "pretrain": _pretrain,
     "appendix-a": _appendix_a,
@@ -152,8 +229,12 @@ def _forget(folder: RunFolder) -> None:
 def _splits(job: Job, bench: Bench) -> tuple[Task, list[Example], dict[str, list[Example]]]:
     task = load_task(job.task)
     train = limited(read_split(task, "train", bench.data_dir).examples, _finetuning(job, bench).data)
-    names = job.variant.splits or judged_on(task)
-    return task, train, {name: load_split(task, name, bench.data_dir) for name in names}
+    return task, train, _read(job, bench, job.variant.splits or judged_on(task))
+
+
+def _read(job: Job, bench: Bench, splits: Sequence[str]) -> dict[str, list[Example]]:
+    task = load_task(job.task)
+    return {name: load_split(task, name, bench.data_dir) for name in splits}
 
 
 def _vectors(model: Any, examples: Sequence[Example]) -> np.ndarray[Any, Any]:

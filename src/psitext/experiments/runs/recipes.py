@@ -9,13 +9,17 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from psitext.assemble import HAVE_TOKENS, EncoderConfig, HeadConfig
+from psitext.assemble import HAVE_TOKENS, EncoderConfig, HeadConfig, SpaceConfig
 from psitext.config import Config, build, merged, read_recipe, with_overrides
 from psitext.encoders.bert import BertConfig
+from psitext.encoders.vae import VaeConfig
 from psitext.errors import UserError
+from psitext.heads.decoding import CausalConfig, DecoderConfig
 from psitext.heads.pretraining import PretrainingConfig as PretrainingHeadConfig
+from psitext.score.elbo import ObjectiveConfig
 from psitext.text.pretraining.source import PretrainingConfig as SamplesConfig
 from psitext.text.supervised import TextConfig
+from psitext.text.twofold import SentencesConfig
 from psitext.train.settings import TrainConfig
 
 
@@ -25,6 +29,8 @@ class CorpusConfig(Config):
     files: tuple[str, ...]  # paths and patterns (books/*.txt), hub:<name>, or toy:<stories> for the embedded corpus
     dir: str | None = None  # what relative paths start from; None = the data folder, where one is given
     column: str = "text"  # by name, or by number from 1 in tables without a header
+    lines: bool = False  # a line, or a field of a table, is one sentence, however many stops it has
+    tidy: bool = False  # spaces before punctuation, which tokenised text has, are taken out
     unwrap: bool = False  # join hard-wrapped lines of plain text
 
 
@@ -32,7 +38,7 @@ class TokenizerConfig(Config):
     """The tokenizer: one to load, or one to train on the run's own text."""
 
     load: str | None = None  # vocab.txt, tokenizer.json or a folder with either
-    kind: Literal["wordpiece", "bpe", "words"] = "wordpiece"
+    kind: Literal["wordpiece", "bpe", "words", "plain-words"] = "wordpiece"
     vocab_size: int = Field(default=8_192, ge=32)
     lowercase: bool = True
 
@@ -142,24 +148,75 @@ class FinetuneRecipe(Config):
         return self
 
 
-Recipe = PretrainRecipe | FinetuneRecipe
-VERBS: dict[str, type[PretrainRecipe] | type[FinetuneRecipe]] = {
+class AutoencodeRecipe(Config):
+    """A sentence space, or a language model: an encoder with a posterior (or none), and a decoder.
+
+    ``encoder_from`` names a BERT whose weights the trunk starts from (hf:<folder or hub id>, a run, a model folder),
+    ``decoder_from`` a causal language model; the shapes and tokenizers are then theirs. ``init`` names an autoencoder
+    to go on from, whole.
+    """
+
+    verb: Literal["autoencode"] = "autoencode"
+    name: str = "autoencode"
+    corpus: tuple[CorpusConfig, ...] = ()
+    sentences: SentencesConfig = SentencesConfig()
+    tokenizer: TokenizerConfig = TokenizerConfig()  # reads
+    writer: TokenizerConfig = TokenizerConfig(kind="bpe", lowercase=False)
+    encoder: SpaceConfig = VaeConfig()
+    encoder_from: str | None = None
+    encoder_layers: int | None = Field(default=None, gt=0)  # only so many of its layers, from below
+    pool: Literal["pooled", "cls", "mean"] | None = None  # what the posterior is made from; None = as the BERT has it
+    decoder: DecoderConfig = CausalConfig()
+    decoder_from: str | None = None
+    objective: ObjectiveConfig = ObjectiveConfig()
+    train: TrainConfig = TrainConfig(epochs=1, batch_sequences=64)
+    init: str | None = None
+    whiten: bool = False  # with init: latents scaled to variance 1, which changes no reconstruction; log-variances to 0
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> Self:
+        if self.init is not None and (self.encoder_from or self.decoder_from):
+            raise ValueError("init is a whole autoencoder; leave out encoder_from and decoder_from")
+        if self.encoder.family != "vae" and self.encoder_from:
+            raise ValueError(
+                f"encoder_from is the trunk of a 'vae', and the encoder's family is {self.encoder.family!r}"
+            )
+        if self.decoder.kind != "causal" and self.decoder_from:
+            raise ValueError("decoder_from is a causal transformer; leave it out, or set decoder.kind to 'causal'")
+        if self.encoder_layers is not None and not self.encoder_from:
+            raise ValueError("encoder_layers counts the layers of encoder_from, which is not given")
+        if self.whiten and not self.init:
+            raise ValueError("whiten scales the latents of init, which is not given")
+        if self.init is None and self.decoder.latent != self.encoder.latent:
+            raise ValueError(
+                f"the encoder makes latents of {self.encoder.latent} numbers, the decoder reads {self.decoder.latent}"
+            )
+        return self
+
+
+Recipe = PretrainRecipe | FinetuneRecipe | AutoencodeRecipe
+VERBS: dict[str, type[PretrainRecipe] | type[FinetuneRecipe] | type[AutoencodeRecipe]] = {
     "pretrain": PretrainRecipe,
     "finetune": FinetuneRecipe,
+    "autoencode": AutoencodeRecipe,
 }
 
 
+COMMANDS = {"pretrain": ("pretrain", "autoencode"), "finetune": ("finetune",)}  # and the verbs of recipes they run
+
+
 def resolve_recipe(
-    verb: str, name: str | None, settings: Sequence[str] = (), given: Mapping[str, Any] | None = None
-) -> PretrainRecipe | FinetuneRecipe:
+    command: str, name: str | None, settings: Sequence[str] = (), given: Mapping[str, Any] | None = None
+) -> Recipe:
     """A recipe by name or path, with what the caller gave laid over it, checked as a whole.
 
     ``given`` holds nested values (from flags or keyword arguments), laid over the file; ``settings`` (``a.b=c``)
     come last.
     """
     tree = read_recipe(name) if name else {}
-    if tree.get("verb", verb) != verb:
-        raise UserError(f"{name} is a recipe to {tree['verb']}, not to {verb}")
+    verb = str(tree.get("verb", command))
+    if verb not in COMMANDS[command]:
+        raise UserError(f"{name} is a recipe to {verb}, not to {command}")
     tree = with_overrides(merged(tree, given or {}), settings)
     tree = {"name": Path(name).stem if name else verb, "verb": verb, **tree}
     return build(VERBS[verb], tree, name or f"psitext {verb}")

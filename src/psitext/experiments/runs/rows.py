@@ -21,8 +21,21 @@ def check(folder: RunFolder, splits: Mapping[str, Sequence[Example]]) -> None:
     A run that began before rows were written down has nothing to compare with; an unfinished one gets it now.
     Errors: rows that are others than those of the beginning.
     """
+    _compare(
+        folder, {name: {"rows": len(examples), "sha256": fingerprint(examples)} for name, examples in splits.items()}
+    )
+
+
+def check_texts(folder: RunFolder, texts: Sequence[str]) -> None:
+    """The same for sentences without labels."""
+    digest = sha256()
+    for text in texts:
+        digest.update(text.encode() + b"\n")
+    _compare(folder, {"train": {"rows": len(texts), "sha256": digest.hexdigest()}})
+
+
+def _compare(folder: RunFolder, now: dict[str, dict[str, Any]]) -> None:
     then = recorded(folder)
-    now = {name: {"rows": len(examples), "sha256": fingerprint(examples)} for name, examples in splits.items()}
     if then is None:
         if ranks.is_main() and not folder.finished:
             write_atomic(folder.path / DATA, json.dumps(now, indent=2))

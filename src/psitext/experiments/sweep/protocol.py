@@ -24,6 +24,7 @@ class Protocol(Config):
     pooled: bool = True  # all labelled rows of the task, cut anew; false: its own train, and test or dev
     share: float = Field(default=0.8, gt=0, lt=1)  # of the pooled rows that are trained on: 40,000 of 50,000
     rows: int | None = Field(default=None, gt=1)  # at most so many of them, drawn by the seed
+    tokens: Literal["plain-words", "words"] = "plain-words"  # Keras' Tokenizer takes no punctuation mark for a word
     vocabulary: int = Field(default=10_000, ge=2, le=MOST_WORDS)  # N, the most frequent words of the training rows
     steps: int = Field(default=50, gt=1, le=MOST_STEPS)  # T
     keep: Literal["first", "last"] = "first"  # which T words of a longer text

@@ -68,7 +68,7 @@ def read(protocol: Protocol, folder: Path | None) -> Data:
         raise UserError(
             f"{count} rows of {protocol.task} leave none to {'test' if train else 'train'} on; see share and rows"
         )
-    tokenizer = train_tokenizer("words", texts_of(train), protocol.vocabulary + MARKED)
+    tokenizer = train_tokenizer(protocol.tokens, texts_of(train), protocol.vocabulary + MARKED)
     parts = [_table(rows, task, tokenizer, protocol) for rows in (train, test)]
     names = tokenizer.tokens(range(tokenizer.vocab_size))
     words = tokenizer.vocab_size - MARKED + 2  # the padding, and [UNK] where it is kept

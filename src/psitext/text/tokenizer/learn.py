@@ -6,7 +6,7 @@ BERT's own stripping of them turns the Japanese が into か.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Literal, get_args
 
@@ -16,9 +16,9 @@ from tokenizers import Tokenizer as Backend
 from psitext.errors import UserError, near
 from psitext.text.tokenizer.rules import SPECIAL, framed, pieces
 from psitext.text.tokenizer.vocabulary import Tokenizer
-from psitext.text.tokenizer.words import BYTE_WORD, WORD
+from psitext.text.tokenizer.words import BYTE_WORD, PLAIN_WORD, WORD
 
-Kind = Literal["wordpiece", "bpe", "words"]
+Kind = Literal["wordpiece", "bpe", "words", "plain-words"]
 
 
 def train(
@@ -27,41 +27,69 @@ def train(
     """Learn a vocabulary of at most ``vocab_size`` tokens from ``texts``, which are read once and not kept.
 
     ``wordpiece`` gives BERT's subwords, ``bpe`` GPT-2's (of bytes, so nothing is ever unknown), ``words`` the
-    most frequent words. What occurs less than ``min_count`` times becomes no token. [PAD] [UNK] [CLS] [SEP]
-    [MASK] have the ids 0 to 4. Errors: an unknown kind, a size too small for it, texts that are all blank.
+    most frequent words and marks, ``plain-words`` words alone: marks between them are no tokens and not unknown
+    either. What occurs less than ``min_count`` times becomes no token. [PAD] [UNK] [CLS] [SEP] [MASK] have the ids 0
+    to 4. Errors: an unknown kind, a size too small for it, texts that are all blank.
     """
-    kinds = get_args(Kind)
+    check(kind, get_args(Kind), vocab_size, len(SPECIAL) + (256 if kind == "bpe" else 2))
+    steps, some = cleaning(lowercase), lists(texts)
+    if kind == "wordpiece":
+        backend = framed(_wordpiece(steps, some, vocab_size, min_count))
+    elif kind == "bpe":
+        backend = framed(
+            byte_pieces(steps, some, vocab_size, min_count, SPECIAL), processors.ByteLevel(trim_offsets=True)
+        )
+    else:
+        pattern = WORD if kind == "words" else PLAIN_WORD
+        cut = pre_tokenizers.Split(Regex(pattern), "removed", invert=True)
+        backend = framed(whole_words(steps, cut, some, vocab_size, min_count, SPECIAL))
+    return Tokenizer.from_json(backend.to_str(), "the trained tokenizer")
+
+
+def check(kind: str, kinds: Sequence[str], vocab_size: int, least: int) -> None:
+    """Refuse a kind that is none and a vocabulary too small for it."""
     if kind not in kinds:
         raise UserError(f"no tokenizer kind {kind!r}{near(kind, kinds)}; there are: {', '.join(kinds)}")
-    least = len(SPECIAL) + (256 if kind == "bpe" else 2)
     if vocab_size < least:
         raise UserError(f"vocab_size is {vocab_size}; a {kind} tokenizer needs at least {least}")
+
+
+def cleaning(lowercase: bool) -> list[Any]:
+    """What happens to a text before it is cut."""
     clean = normalizers.BertNormalizer(
         clean_text=True, handle_chinese_chars=False, strip_accents=False, lowercase=False
     )
     steps: list[Any] = [clean, normalizers.NFKC()]
     if lowercase:  # small letters can be composed where their capitals cannot, hence the second composition
         steps += [normalizers.Lowercase(), normalizers.NFC()]
-    learn = {"wordpiece": _wordpiece, "bpe": _bpe, "words": _words}[kind]
-    backend = learn(steps, _lists(texts), vocab_size, min_count)
-    return Tokenizer.from_json(backend.to_str(), "the trained tokenizer")
+    return steps
 
 
-def _words(steps: list[Any], texts: Iterator[list[str]], vocab_size: int, min_count: int) -> Backend:
-    backend = Backend(models.WordLevel({}, unk_token=SPECIAL["unk"]))
-    backend.normalizer = normalizers.Sequence(steps)
-    backend.pre_tokenizer = pre_tokenizers.Split(Regex(WORD), "removed", invert=True)
+def whole_words(
+    steps: list[Any],
+    cut: Any,
+    texts: Iterator[list[str]],
+    vocab_size: int,
+    min_count: int,
+    special: Mapping[str, str],
+) -> Backend:
+    """The most frequent words, as the pre-tokenizer ``cut`` has them; ``special`` names the first ids."""
+    backend = Backend(models.WordLevel({}, unk_token=special["unk"]))
+    backend.normalizer, backend.pre_tokenizer = normalizers.Sequence(steps), cut
     trainer = trainers.WordLevelTrainer(
         vocab_size=vocab_size,
         min_frequency=min_count,
-        special_tokens=list(SPECIAL.values()),
+        special_tokens=list(special.values()),
         show_progress=False,
     )
     backend.train_from_iterator(texts, trainer)
-    return framed(backend)
+    return backend
 
 
-def _bpe(steps: list[Any], texts: Iterator[list[str]], vocab_size: int, min_count: int) -> Backend:
+def byte_pieces(
+    steps: list[Any], texts: Iterator[list[str]], vocab_size: int, min_count: int, special: Mapping[str, str]
+) -> Backend:
+    """Byte-level BPE over single-spaced text with a space before its first word."""
     backend = Backend(models.BPE())
     one_space = [normalizers.Replace(Regex(r"\s+"), " "), normalizers.Strip(), normalizers.Prepend(" ")]
     backend.normalizer = normalizers.Sequence([*steps, *one_space])
@@ -72,12 +100,12 @@ def _bpe(steps: list[Any], texts: Iterator[list[str]], vocab_size: int, min_coun
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size,
         min_frequency=min_count,
-        special_tokens=list(SPECIAL.values()),
+        special_tokens=list(special.values()),
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
     backend.train_from_iterator(texts, trainer)
-    return framed(backend, processors.ByteLevel(trim_offsets=True))
+    return backend
 
 
 def _wordpiece(steps: list[Any], texts: Iterator[list[str]], vocab_size: int, min_count: int) -> Backend:
@@ -109,10 +137,10 @@ def _wordpiece(steps: list[Any], texts: Iterator[list[str]], vocab_size: int, mi
     backend = Backend(pieces({token: at for at, token in enumerate(islice(order, vocab_size))}))
     backend.normalizer, backend.pre_tokenizer = learner.normalizer, cut
     backend.decoder = decoders.WordPiece()
-    return framed(backend)
+    return backend
 
 
-def _lists(texts: Iterable[str]) -> Iterator[list[str]]:
+def lists(texts: Iterable[str]) -> Iterator[list[str]]:
     """Texts in lists, for fewer steps between Python and Rust; refuses texts that are all blank."""
     stream = iter(texts)
     blank = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -73,11 +73,7 @@ class Tokenizer:
     @staticmethod
     def from_json(text: str, origin: str = FILE) -> Tokenizer:
         """The tokenizer that a ``tokenizer.json`` describes, without its truncation and padding."""
-        try:
-            backend = Backend.from_str(text)
-        except Exception as error:  # the Rust library raises nothing narrower
-            raise UserError(f"{origin} is not a tokenizer.json: {error}") from None
-        return _wrap(backend, origin)
+        return _wrap(backend_of(text, origin), origin)
 
     def to_json(self) -> str:
         """The content of its ``tokenizer.json``, which Hugging Face's libraries read too."""
@@ -92,8 +88,7 @@ class Tokenizer:
 
     def encode(self, texts: Sequence[str]) -> list[Ids]:
         """The ids of every text, (n,) int32 each: no special tokens, nothing cut off; on all cores."""
-        batches = (_call(self._backend.encode_batch_fast, some) for some in _slices(texts))
-        return [ids for batch in batches for ids in self._ids(batch)]
+        return encoded(self._backend, texts, self._plain)
 
     def encode_words(self, words: Sequence[str]) -> tuple[Ids, Wide]:
         """The ids of a sentence already cut into words, (n,) int32, and the word of each, (n,) int64.
@@ -103,7 +98,7 @@ class Tokenizer:
         if self._style == "bytes":  # its words carry the space before them
             words = [*words[:1], *(f" {word}" for word in words[1:])]
         encoding = self._backend.encode(list(words), is_pretokenized=True, add_special_tokens=False)
-        return self._ids([encoding])[0], np.asarray(encoding.word_ids, dtype=np.int64)
+        return _arrays([encoding], self._plain)[0], np.asarray(encoding.word_ids, dtype=np.int64)
 
     def encode_offsets(self, texts: Sequence[str]) -> list[tuple[Ids, Wide]]:
         """For every text its ids, (n,) int32, and their places in it, (n, 2) int64 ranges of characters.
@@ -113,7 +108,7 @@ class Tokenizer:
         """
         encodings = [one for some in _slices(texts) for one in _call(self._backend.encode_batch, some)]
         places = (np.asarray(one.offsets, dtype=np.int64).reshape(-1, 2) for one in encodings)
-        return list(zip(self._ids(encodings), places, strict=True))
+        return list(zip(_arrays(encodings, self._plain), places, strict=True))
 
     def tokens(self, ids: Iterable[int]) -> list[str]:
         """The token of every id as the vocabulary spells it (``##ing``); "" for an id that no token has."""
@@ -136,13 +131,6 @@ class Tokenizer:
             raise ValueError(f"{one} is no token id: this vocabulary has {self.vocab_size}")
         return int(one)
 
-    def _ids(self, encodings: Sequence[Any]) -> list[Ids]:
-        """Rust's lists as views into one array, in which the only special id is [UNK]."""
-        lists = [one.ids for one in encodings]
-        ends = np.cumsum([len(ids) for ids in lists], dtype=np.int64).tolist()
-        flat = self._plain[np.fromiter(chain.from_iterable(lists), dtype=np.int32)]
-        return [flat[first:end] for first, end in zip([0, *ends], ends, strict=False)]
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tokenizer) and self.fingerprint == other.fingerprint
 
@@ -154,20 +142,47 @@ class Tokenizer:
         return Tokenizer.from_json, (self.to_json(),)
 
 
-def _wrap(backend: Backend, origin: str) -> Tokenizer:
-    """Fix the rules of a backend that nobody else holds, and derive what the rest of psitext asks for."""
+def backend_of(text: str, origin: str) -> Backend:
+    """The Rust tokenizer that a ``tokenizer.json`` describes."""
+    try:
+        return Backend.from_str(text)
+    except Exception as error:  # the Rust library raises nothing narrower
+        raise UserError(f"{origin} is not a tokenizer.json: {error}") from None
+
+
+def bare(backend: Backend) -> None:
+    """Make a backend leave texts as they are: nothing cut or filled up, and a special token's name is text."""
     backend.no_truncation()
     backend.no_padding()
-    backend.encode_special_tokens = True  # "[MASK]" in a text is text
+    backend.encode_special_tokens = True
+
+
+def spelled(vocabulary: Mapping[str, int]) -> tuple[str, ...]:
+    """The token of every id, "" for an id that has none."""
+    tokens = [""] * (max(vocabulary.values()) + 1)
+    for token, at in vocabulary.items():
+        tokens[at] = token
+    return tuple(tokens)
+
+
+def encoded(backend: Backend, texts: Sequence[str], plain: Ids) -> list[Ids]:
+    """The ids of every text, (n,) int32 each, on all cores; ``plain`` (V,) says what stands for each id, -1 for
+    nothing at all.
+    """
+    batches = (_call(backend.encode_batch_fast, some) for some in _slices(texts))
+    return [ids for batch in batches for ids in _arrays(batch, plain)]
+
+
+def _wrap(backend: Backend, origin: str) -> Tokenizer:
+    """Fix the rules of a backend that nobody else holds, and derive what the rest of psitext asks for."""
+    bare(backend)
     vocabulary = backend.get_vocab(with_added_tokens=True)
     roles = {role: vocabulary.get(name, vocabulary.get(_ROBERTA[role])) for role, name in SPECIAL.items()}
     lacking = [SPECIAL[role] for role, found in roles.items() if found is None]
     if lacking:
         raise UserError(f"{origin} lacks {', '.join(lacking)}; {NEEDED}")
     ids = {role: found for role, found in roles.items() if found is not None}
-    tokens = [""] * (max(vocabulary.values()) + 1)
-    for token, at in vocabulary.items():
-        tokens[at] = token
+    tokens = spelled(vocabulary)
     declared = {at for at, token in backend.get_added_tokens_decoder().items() if token.special}
     special = np.array(sorted(declared.union(ids.values())), dtype=np.int64)
     ordinary = np.setdiff1d(np.array(list(vocabulary.values()), dtype=np.int64), special)
@@ -187,7 +202,7 @@ def _wrap(backend: Backend, origin: str) -> Tokenizer:
         ordinary=ordinary,
         continuation=continuation,
         _plain=plain,
-        _tokens=tuple(tokens),
+        _tokens=tokens,
         _style=style,
         _backend=backend,
     )
@@ -232,6 +247,18 @@ def _slices(texts: Sequence[str]) -> Iterator[list[str]]:
         raise UserError("encode takes a list of texts, not one text; put it in brackets")
     for first in range(0, len(texts), _AT_ONCE):
         yield list(texts[first : first + _AT_ONCE])
+
+
+def _arrays(encodings: Sequence[Any], plain: Ids) -> list[Ids]:
+    """Rust's lists as views into one array of what ``plain`` puts in their place."""
+    lists = [one.ids for one in encodings]
+    ends = np.cumsum([len(ids) for ids in lists], dtype=np.int64)
+    flat = plain[np.fromiter(chain.from_iterable(lists), dtype=np.int32)]
+    kept = flat >= 0
+    if not kept.all():
+        ends, flat = np.concatenate([[0], np.cumsum(kept)])[ends], flat[kept]
+    cuts = ends.tolist()
+    return [flat[first:end] for first, end in zip([0, *cuts], cuts, strict=False)]
 
 
 def _call(encode_batch: Callable[..., list[Any]], texts: list[str]) -> list[Any]:

@@ -18,8 +18,11 @@ _EAST = (
 )
 _WEST = rf"[^\p{{Han}}\p{{Hiragana}}\p{{Katakana}}ー{_UNSPACED}]"
 _SUFFIX = "(?:[sdmt]|ll|ve|re)"
+_LETTERS = rf"[[\p{{L}}\p{{M}}\p{{N}}]&&{_WEST}]+"
 
-WORD = rf"[[\p{{L}}\p{{M}}\p{{N}}]&&{_WEST}]+|{_EAST}|\S"
+WORD = rf"{_LETTERS}|{_EAST}|\S"
+# As people count words, and Keras: marks are none, and "don't" is one.
+PLAIN_WORD = rf"{_LETTERS}(?:['’]{_LETTERS})*|{_EAST}"
 # GPT-2's idea: a word takes the space before it along, so that decoding finds every space again.
 BYTE_WORD = (
     rf"'{_SUFFIX}(?!\p{{L}})| ?[[\p{{L}}\p{{M}}]&&{_WEST}]+| ?[\p{{N}}&&{_WEST}]+| ?(?:{_EAST})"

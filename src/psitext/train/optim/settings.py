@@ -19,6 +19,8 @@ class OptimConfig(Config):
     gives CAdamW sqrt(2) times the rate, and the decay over sqrt(2), since the rate multiplies it.
 
     "cadamw-paper" decays as Algorithm 1 is printed, twice; there ``weight_decay`` is not multiplied by ``lr``.
+
+    ``aggressive``: the share of the run in which encoder and head are updated in turns (``turns.py``).
     """
 
     kind: Literal["auto", "adamw", "cadamw", "cadamw-paper"] = "auto"
@@ -32,3 +34,5 @@ class OptimConfig(Config):
     clip: float = Field(default=1.0, ge=0)  # largest global gradient norm; 0 = never clip
     # Factor on the learning rate of the head, which starts from nothing.
     head_lr: float = Field(default=1.0, gt=0, le=1e9)
+    aggressive: float = Field(default=0.0, ge=0, le=1)  # 0: both parts at every step
+    encoder_steps: int = Field(default=10, gt=0)  # of the encoder alone before each one of the head alone

@@ -1,0 +1,103 @@
+"""Sentences in, from arguments that are sentences or files of them; sentences out, to the terminal or a file."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from psitext.cli.generate.options import LINES
+
+if TYPE_CHECKING:
+    from psitext.model import Model
+
+
+def read(*groups: Sequence[str], column: str | None = None) -> list[list[str]]:
+    """The sentences of each group of arguments; one that is a file gives all of its sentences, without empty ones.
+
+    Errors: an empty argument; a file without any sentence; a column where nothing is a file; standard input.
+    """
+    from psitext.errors import UserError
+
+    given = [argument for group in groups for argument in group]
+    if "-" in given:
+        raise UserError("standard input is not read; name a file with a text column in place of '-'")
+    if column is not None and not any(map(_is_file, given)):
+        raise UserError(f"--text names the column {column!r} of a file, and only sentences are given")
+    return [[text for argument in group for text in _sentences(argument, column)] for group in groups]
+
+
+def looked(model: str, out: Path | None, read: Sequence[str] = ()) -> None:
+    """Refuse what can be refused by names alone, before anything is read."""
+    from psitext.cli import early
+    from psitext.errors import UserError
+
+    early.model(model)
+    early.ending(out, LINES, "sentences")
+    for name in read:
+        if out is not None and out.exists() and os.path.exists(name) and out.samefile(name):  # noqa: PTH110
+            raise UserError(f"-o {out} would overwrite the sentences that are read; name another file")
+
+
+def kept(records: Sequence[dict[str, Any]], out: Path) -> None:
+    """Write JSON lines."""
+    from psitext.files import write_atomic
+
+    write_atomic(out, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records))
+    typer.echo(f"{len(records):,} lines: {out}")
+
+
+def tell_cut(model: Model, *groups: Sequence[str]) -> None:
+    """Say how many sentences are longer than the model reads."""
+    texts = [text for group in groups for text in group]
+    cut = sum(model.longer(texts))
+    if cut:
+        which = f"{cut:,} of {len(texts):,} sentences are"
+        typer.echo(f"{which} longer than the {model.text.max_len} tokens that the model reads; cut there", err=True)
+
+
+def _sentences(argument: str, column: str | None) -> list[str]:
+    """One argument's."""
+    from psitext.errors import UserError
+    from psitext.text.examples import no_column
+    from psitext.text.rows import HUB, form_of, rows
+
+    if not _is_file(argument):
+        if not argument.strip():
+            raise UserError("a sentence is empty; a latent is made from at least one word")
+        return [argument]
+    table = argument.startswith(HUB) or _named_like_a_table(argument)
+    form = "txt" if not table else None if argument.startswith(HUB) else form_of(Path(argument))
+    name = column if column is not None and form != "txt" else "text"
+    full, empty = [], 0
+    for row in rows(argument, columns=() if form in ("tsv", "csv") and name.isdecimal() else None, form=form):
+        if name not in row.fields:
+            raise no_column(argument, name, row.fields)
+        text = row.fields[name].strip()
+        empty += not text
+        full += [text] if text else []
+    if not full:
+        raise UserError(f"{argument} holds no sentence: its column {name!r} is empty in every row")
+    if empty:
+        rows_are = "1 row is" if empty == 1 else f"{empty:,} rows are"
+        typer.echo(f"{argument}: {rows_are} empty in the column {name!r}; left out", err=True)
+    return full
+
+
+def _is_file(argument: str) -> bool:
+    """What is there as a file or folder, is a hub name, or is one word with a table's ending."""
+    from psitext.text.rows import HUB
+
+    named = _named_like_a_table(argument) and not any(sign.isspace() for sign in argument)
+    return named or argument.startswith(HUB) or os.path.exists(argument)  # noqa: PTH110 - False for a text too long
+
+
+def _named_like_a_table(argument: str) -> bool:
+    """True for an ending that says what is in a file; a file with another one is read as a sentence a line."""
+    from psitext.text.rows import ENDINGS
+
+    return argument.endswith(tuple(ending + packed for ending in ENDINGS for packed in ("", ".gz", ".zst")))

@@ -1,0 +1,1 @@
+"""Sentence spaces: how fast they are judged (``iwae``)."""

@@ -1,0 +1,1 @@
+"""What can be done with sentences as points: paths, arithmetic, neighbours, a prior. Tensors in, tensors out."""
