@@ -84,6 +84,10 @@ def test_smoke_queue_names_tasks_and_recipes_that_exist(name: str) -> None:
             recipe = recipe_of(job, bench)
             assert isinstance(recipe, PretrainRecipe)
             assert {part.dir for part in recipe.corpus} == {"data"}
+        elif job.variant.how == "space":
+            recipe = recipe_of(job, bench)
+            assert isinstance(recipe, AutoencodeRecipe)
+            assert corpus.named(job.task).test, "it is judged on them"
         elif job.variant.how != "appendix-a":
             assert load_task(job.task).name == job.task
             assert recipe_of(job, bench).tree()["task"] == job.task

@@ -194,6 +194,18 @@ def test_law_words_are_drawn_as_often_as_they_should_be() -> None:
         assert_close(counts.double(), wanted, rtol=0, atol=3 / 4_000)
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_law_one_token_may_begin_end_and_pad(way: str) -> None:
+    made = decoder()
+    made.config = SHAPE.model_copy(update={"bos": 2, "pad": 2})
+    found = made.write(latents(12), WAYS[way])
+    ended = (found == 2).any(1)
+    assert ended.any(), "the end is not forbidden with the beginning"
+    for row in found[ended].tolist():
+        assert set(row[row.index(2) :]) == {2}
+    assert not (found == 2).all(0).any(), "no column of padding alone"
+
+
 def test_known_ways_that_exclude_each_other() -> None:
     with pytest.raises(UserError, match="not both at once"):
         decoder().write(latents(1), Writing(sample=True, beams=2))

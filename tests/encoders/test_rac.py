@@ -29,7 +29,9 @@ def formula(encoder: Rac, batch: Batch) -> Tensor:
     return torch.stack(states)
 
 
-@pytest.mark.parametrize("changes", [{}, {"pad": "word"}, {"layers": 2}, {"init": "orthogonal"}, {"init": "glorot"}])
+@pytest.mark.parametrize(
+    "changes", [{}, {"pad": "word"}, {"layers": 2}, {"init": "orthogonal"}, {"init": "glorot"}, {"init": "sum"}]
+)
 def test_parity_with_the_formula(changes: dict[str, object]) -> None:
     encoder = build_encoder(tiny.RAC.model_copy(update=changes)).double()
     assert isinstance(encoder, Rac)
@@ -39,6 +41,19 @@ def test_parity_with_the_formula(changes: dict[str, object]) -> None:
     batch = tiny.batch(LENGTHS)
     state = encoder(batch)
     assert_close(state.to_real(), formula(encoder, batch), rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("bond", [1, 4, 5])
+def test_known_sum_begins_as_a_bag_of_words(bond: int) -> None:
+    encoder = build_encoder(tiny.RAC.model_copy(update={"init": "sum", "bond": bond}))
+    assert isinstance(encoder, Rac)
+    batch = tiny.batch(LENGTHS)
+    state, taking = encoder(batch).to_real(), (bond + 1) // 2
+    [cell] = encoder.cells
+    for row, words in zip(state, tiny.words_of(encoder, batch), strict=True):
+        taken = [cell.inputs[:taking] @ word for word in words] or [torch.zeros(taking)]
+        before = sum(taken[:-1], torch.zeros(taking))
+        assert_close(row[:-1], torch.cat([taken[-1], before[: bond - taking]]))
 
 
 @pytest.mark.parametrize("layers", [1, 2])

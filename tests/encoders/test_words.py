@@ -40,4 +40,10 @@ def test_known_fillers_stand_in_front() -> None:
 def test_law_frozen_words_get_no_gradient() -> None:
     frozen = Words(SHAPE.model_copy(update={"words": "frozen", "pad": "word"}))
     assert [p for p in frozen.parameters() if p.requires_grad] == []
-    assert frozen.token.weight.abs().max() <= 0.05
+
+
+@pytest.mark.parametrize("spread", [0.05, 0.002])
+def test_known_how_far_new_vectors_lie_from_zero(spread: float) -> None:
+    words = Words(SHAPE.model_copy(update={"spread": spread, "pad": "word"}))
+    assert 0.8 * spread < words.token.weight.abs().max() <= spread
+    assert words.filler is not None and words.filler.abs().max() <= spread

@@ -21,10 +21,11 @@ class Beams:
 
     def __init__(self, sentences: int, how: Writing, *, eos: int, pad: int, device: torch.device) -> None:
         shape = (sentences, how.beams)
-        self._how, self._eos, self._pad = how, eos, pad
+        self._how, self._eos = how, eos
         self._live = torch.full(shape, -torch.inf, device=device)  # (B, K) sums of log-probabilities
         self._live[:, 0] = 0.0  # one beam at first: K equal ones would stay equal
         self._ended = torch.full(shape, -torch.inf, device=device)  # (B, K) means, descending
+        self._ended_length = torch.zeros(shape, dtype=torch.int64, device=device)
         self._open = torch.ones(sentences, dtype=torch.bool, device=device)
         self._live_tokens, self._ended_tokens = (
             torch.full((*shape, how.max_len), pad, dtype=torch.int64, device=device) for _ in range(2)
@@ -61,9 +62,8 @@ class Beams:
 
     def best(self, samples: int) -> Tensor:
         """(B * samples, L) the best of every sentence that ended, best first, as long as the longest."""
-        tokens = self._ended_tokens[:, :samples].flatten(0, 1)
-        used = (tokens != self._pad).any(0).nonzero()
-        return tokens[:, : int(used[-1]) + 1] if len(used) else tokens[:, :1]
+        longest = int(self._ended_length[:, :samples].max())
+        return self._ended_tokens[:, :samples].flatten(0, 1)[:, :longest]
 
     def _end(self, values: Tensor, tokens: Tensor) -> None:
         """Keep the K best of what had ended and what ends now, in sentences that are still open."""
@@ -72,6 +72,8 @@ class Beams:
         self._ended, chosen = merged.topk(self._ended.shape[1])
         both = torch.cat([self._ended_tokens, tokens], dim=1)
         self._ended_tokens = both.gather(1, _wide(chosen, both))
+        lengths = torch.cat([self._ended_length, torch.full_like(values, self._length, dtype=torch.int64)], dim=1)
+        self._ended_length = lengths.gather(1, chosen)
 
 
 def _wide(rows: Tensor, tokens: Tensor) -> Tensor:

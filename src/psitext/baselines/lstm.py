@@ -181,7 +181,8 @@ class LstmDecoder(Decoder):
     def _scores(self, hidden: Tensor) -> Tensor:
         """(1, R, H) -> (R, V) of what may be written, float32 at least."""
         scores = float32_scores(self.logits(hidden[0]))
-        scores[:, [self.config.bos, self.config.pad]] = -torch.inf
+        never = {self.config.bos, self.config.pad} - {self.config.eos}  # which may be one token
+        scores[:, sorted(never)] = -torch.inf
         return scores
 
     def _walk(self, logits: Tensor, memory: Memory, how: Writing) -> Tensor:

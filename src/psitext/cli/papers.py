@@ -49,7 +49,12 @@ def reproduce(
     wanted = queue.read_queue(artefact)
     named = _named(init or [])
     _known("--only", only or [], [name for run in wanted.runs for name in (run.name, *run.tasks)], artefact)
-    _known("--init", named, [run.init for run in wanted.runs if run.init is not None], artefact)
+    _known(
+        "--init",
+        named,
+        [name for run in wanted.runs for name in (run.init, run.encoder, run.decoder) if name],
+        artefact,
+    )
     stem = artefact.removesuffix(".toml").replace("/", "-")
     bench = queue.Bench(out or Path("runs") / stem, results / f"{stem}.jsonl", data_dir, named, jobs)
     queue.work(wanted, bench, shown, only or [])

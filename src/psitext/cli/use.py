@@ -91,13 +91,24 @@ def evaluate(
     submission: Annotated[
         Path | None, typer.Option("--submission", help="Write GLUE's file for the hidden test split (.zip).")
     ] = None,
+    text: Text = None,
+    sentences: Annotated[
+        int, typer.Option("--sentences", min=2, help="Of a sentence space: how many its likelihood is measured on.")
+    ] = 500,
+    draws: Annotated[
+        int, typer.Option("--draws", min=1, help="Of a sentence space: latents drawn for the bound of a sentence (K).")
+    ] = 100,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Of a sentence space: a folder that keeps what is done.")
+    ] = None,
     data_dir: DataDir = None,
     config: UseFile = None,
     settings: Settings = None,
 ) -> None:
-    """Score a model on a task's splits or on your own labelled file.
+    """Score a model on a task's splits or on your own labelled file; a sentence space or language model on sentences.
 
     Example: psitext evaluate --model runs/sst2 --task sst2 --baselines
+    Example: psitext evaluate --model runs/optimus --data sentences.txt
     """
     from psitext.cli import early
 
@@ -106,9 +117,22 @@ def evaluate(
     _look([data] if data else [], model, None, None, submission)
     from psitext.cli.terminal import rows_table, score_table
     from psitext.errors import UserError
-    from psitext.experiments import evaluation
+    from psitext.experiments import evaluation, run
+    from psitext.experiments.latents.report import table
+    from psitext.experiments.runs.recipes import CorpusConfig
 
     found, use = _load_whole(model, config, settings)
+    if found.writes and found.task is None:
+        if data is None:
+            raise UserError("a sentence space is judged on sentences; name a file of them with --data")
+        part = CorpusConfig(
+            files=(run.absolute(data),), dir=str(data_dir or Path.cwd()), column=text or "text", lines=True
+        )
+        report = evaluation.judged_space(
+            found, part, sentences=sentences, draws=draws, precision=use.precision, folder=out
+        )
+        rows_table(table(report))
+        return
     wanted = evaluation.task_of(found, task)
     if submission is not None:
         names = evaluation.write_submission({wanted.name: found}, submission, data_dir)

@@ -24,14 +24,16 @@ from psitext.text.batches import Batch
 
 LONG = 100  # words beyond which states leave the range of float32 often enough to carry their scale apart
 
-Init = Literal["uniform", "orthogonal", "glorot"]
+Init = Literal["uniform", "sum", "orthogonal", "glorot"]
 
 
 class RacConfig(WordsConfig):
     """Shape of a RAC. ``layers`` above 1 feed each state to the next circuit as its word: the function is then no
     longer linear in every word, and has no matrix product state.
 
-    ``init``: "uniform", all in +-1 / sqrt(H), which trains best; "orthogonal", W_H so, W_I as Glorot has it, b_I = 1
+    ``init``: "uniform", all in +-1 / sqrt(H), which remembers little at first and trains best on few words; "sum", half
+    of the numbers take up each word and half add them up, a bag of words to begin with, which neither forgets nor grows
+    over long texts; "orthogonal", W_H so, W_I as Glorot has it, b_I = 1
     and b_H = 0, the closest to what the paper can have used; "glorot", both matrices so and biases of 0.
     """
 
@@ -119,6 +121,21 @@ def _uniform(cell: Cell) -> None:
         nn.init.uniform_(weight, -bound, bound)
 
 
+def _sum(cell: Cell) -> None:
+    """h = W_I x of the word before in the first half; in the second what was there, and one of the first half's."""
+    width = len(cell.hidden)
+    taking = (width + 1) // 2
+    adding = torch.arange(taking, width)
+    bound = 1 / math.sqrt(width)
+    nn.init.zeros_(cell.hidden)
+    cell.hidden[adding, adding] = 1.0
+    cell.hidden[adding, adding - taking] = 1.0
+    nn.init.zeros_(cell.inputs)
+    nn.init.uniform_(cell.inputs[:taking], -bound, bound)
+    cell.hidden_bias[:taking] = 1.0
+    cell.input_bias[taking:] = 1.0
+
+
 def _orthogonal(cell: Cell) -> None:
     nn.init.orthogonal_(cell.hidden)
     nn.init.xavier_uniform_(cell.inputs)
@@ -130,4 +147,9 @@ def _glorot(cell: Cell) -> None:
     nn.init.xavier_uniform_(cell.inputs)
 
 
-INITS: dict[Init, Callable[[Cell], None]] = {"uniform": _uniform, "orthogonal": _orthogonal, "glorot": _glorot}
+INITS: dict[Init, Callable[[Cell], None]] = {
+    "uniform": _uniform,
+    "sum": _sum,
+    "orthogonal": _orthogonal,
+    "glorot": _glorot,
+}

@@ -29,6 +29,7 @@ class WordsConfig(Config):
     # 0 of a Keras embedding); "zero", the vector 0; "none", nothing: short texts take fewer steps.
     pad: Literal["none", "word", "zero"] = "none"
     words: Literal["joint", "frozen"] = "joint"  # whether word vectors are trained along
+    spread: float = Field(default=0.05, gt=0)  # new vectors lie within +-; Keras' default. Of rare words it is noise
     dropout: float = Field(default=0.0, ge=0, lt=1)  # of features
     word_dropout: float = Field(default=0.0, ge=0, lt=1)  # of whole words, whose vector is then 0
     pool: Literal["last"] = "last"  # the state after the last word
@@ -53,7 +54,7 @@ class Words(nn.Module):
         self.filler = nn.Parameter(torch.empty(config.features)) if config.pad == "word" else None
         for weight in (self.token.weight, self.filler):
             if weight is not None:
-                nn.init.uniform_(weight, -0.05, 0.05)  # the default of Keras, with which the paper was made
+                nn.init.uniform_(weight, -config.spread, config.spread)
                 weight.requires_grad_(config.words == "joint")
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,14 @@ from torch import nn
 from psitext.baselines import bag_of_words, discocat, majority
 from psitext.baselines.discocat.settings import DiscocatConfig
 from psitext.errors import UserError
+from psitext.experiments.latents.bounds import Tell
+from psitext.experiments.latents.report import Report, latent_report, sentences_for
 from psitext.experiments.results import submission
+from psitext.experiments.runs import corpus
+from psitext.experiments.runs.recipes import CorpusConfig
 from psitext.model import Model
+from psitext.nn.numerics import Precision
+from psitext.randomness import generator
 from psitext.score import metrics
 from psitext.text.examples import Example, Task
 from psitext.text.tasks import load_like, load_split, load_task
@@ -21,6 +28,7 @@ from psitext.train.loop import Hook
 from psitext.train.optim import OptimConfig, build_optimizer
 
 Splits = Mapping[str, list[Example]]
+TOLD_ON = 10_000  # sentences for mutual information and active units, whose ceiling log N is then the paper's
 
 
 def task_of(model: Model, name: str | None) -> Task:
@@ -132,6 +140,33 @@ def numbers(task: Task, labels: Any) -> np.ndarray[Any, Any]:
         return np.asarray(labels, dtype=np.float64)
     index = {name: number for number, name in enumerate(task.labels)}
     return np.asarray([index[label] for label in labels], dtype=np.int64)
+
+
+def judged_space(
+    model: Model,
+    part: CorpusConfig,
+    *,
+    sentences: int = 500,
+    draws: int = 100,
+    seed: int = 0,
+    precision: Precision = "fp32",
+    folder: Path | None = None,
+    tell: Tell = lambda done, of: None,
+) -> Report:
+    """A sentence space, or a language model, on sentences that it has not seen: the bound on ``sentences`` of them, what
+    latents tell on as many as the paper has (10,000); which, a draw keyed by 0 says, the same for every model.
+
+    ``seed`` is that of the bound's draws; ``folder`` keeps the bounds that are done.
+    """
+    if sentences < 2:
+        raise UserError(f"a space is judged on at least two sentences, not on {sentences}")
+    texts = [text for text in corpus.read([part]) if text is not None]
+    kept = sentences_for(model, texts).sentences
+    order = generator(0, "judged").permutation(len(kept.texts)).tolist()
+    some = [kept.texts[at] for at in sorted(order[:sentences])]
+    more = [kept.texts[at] for at in sorted(order[:TOLD_ON])]
+    found = latent_report(model, some, mi_texts=more, k=draws, seed=seed, precision=precision, folder=folder, tell=tell)
+    return replace(found, counts=kept.counts)
 
 
 def write_submission(models: Mapping[str, Model], path: Path, data_dir: Path | None) -> tuple[str, ...]:

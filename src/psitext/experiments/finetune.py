@@ -25,7 +25,10 @@ from psitext.config import recipe_hash
 from psitext.encoders.automaton import Automaton
 from psitext.encoders.bert import Bert
 from psitext.encoders.rac import Rac
+from psitext.encoders.vae import Vae
 from psitext.errors import UserError
+from psitext.experiments.latents.start import first_layers
+from psitext.experiments.lowresource.draws import per_label
 from psitext.experiments.pretrain import kept_tokenizer, make_tokenizer
 from psitext.experiments.runs import ranks, rows
 from psitext.experiments.runs.folder import RunFolder
@@ -173,7 +176,9 @@ def _own_files(data: LabelledConfig) -> Labelled:
 
 
 def limited(train: list[Example], data: LabelledConfig) -> list[Example]:
-    """At most ``limit`` examples, in their order, chosen by the data seed."""
+    """At most ``limit`` examples, or ``per_label`` of every label, in their order, chosen by the data seed."""
+    if data.per_label is not None:
+        return [train[index] for index in per_label([one.label for one in train], data.per_label, data.seed)]
     if data.limit is None or data.limit >= len(train):
         return train
     return [train[index] for index in sorted(_order(len(train), data.seed)[: data.limit].tolist())]
@@ -185,11 +190,38 @@ def starting_model(recipe: FinetuneRecipe) -> Model:
         raise UserError("a recipe with init takes its encoder from there; leave out the [encoder] table")
     if recipe.init is None:
         raise UserError("there is no model to start from; name one with --init")
-    model = lifted(load(recipe.init, pool=recipe.pool), recipe.lift)
+    model = lifted(_read(recipe.init, recipe), recipe.lift)
     if not recipe.fresh:
         return model
     encoder = build_encoder(model.encoder.config, recipe.train.seed)
     return replace(model, network=Network(encoder, model.network.head))
+
+
+def _read(init: str, recipe: FinetuneRecipe) -> Model:
+    """The model that is named, with the sentence vector and the layers that the recipe asks for."""
+    model = load(init, pool=recipe.pool)
+    if recipe.pool == "pooled" and recipe.train.freeze and not recipe.fresh:
+        _check_pooler(init)
+    if recipe.encoder_layers is None:
+        return model
+    if not isinstance(model.encoder, Bert):
+        raise UserError(
+            f"encoder_layers is for a BERT, and {init} is a {model.encoder.config.family}; of a sentence space, "
+            "pool = 'mean' or 'cls' gives the BERT that it reads with"
+        )
+    fewer = first_layers(model.encoder, recipe.encoder_layers)
+    return Model(Network(fewer, Sentences()).eval(), model.tokenizers, model.text, facts=model.facts)
+
+
+def _check_pooler(init: str) -> None:
+    """Refuse to freeze a pooler that nobody has trained."""
+    given = load(init).encoder
+    inside = given.trunk if isinstance(given, Vae) else given
+    if getattr(inside.config, "pool", None) != "pooled":
+        raise UserError(
+            f"{init} has no pooler, and one with fresh weights that train.freeze keeps says nothing; set pool to 'cls' "
+            "or 'mean'"
+        )
 
 
 def lifted(model: Model, wanted: LiftConfig | None) -> Model:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from psitext.errors import UserError
 from psitext.heads.decoding import Decoder, DecodingHead, Writing
+from psitext.randomness import torch_seed
 from psitext.state import Posterior
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def write(model: Model, latent: Posterior | Tensor | npt.NDArray[Any], how: Writ
     model.network.eval()
     with torch.inference_mode():
         for number, some in enumerate(given.split(AT_ONCE)):
-            rows = decoder.write(some.to(device), replace(how, seed=how.seed + number))
+            rows = decoder.write(some.to(device), replace(how, seed=torch_seed(how.seed, "written", number)))
             texts += [tokenizer.decode(row) for row in rows.tolist()]
     return texts
 

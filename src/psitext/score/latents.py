@@ -82,7 +82,8 @@ def active_units(mean: Tensor, threshold: float = ACTIVE) -> Tensor:
     """
     if len(mean) < 2:
         raise ValueError(f"{len(mean)} sentences have no variance; it takes two")
-    return mean.double().var(0) > threshold
+    apart = mean.double() - mean.double().mean(0)
+    return apart.square().sum(0) / (len(mean) - 1) > threshold
 
 
 def log_weights(log_likelihood: Tensor, noise: Tensor, mean: Tensor, log_var: Tensor) -> Tensor:

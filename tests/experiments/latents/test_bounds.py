@@ -76,6 +76,7 @@ def test_law_scores_may_come_in_any_pieces(monkeypatch: pytest.MonkeyPatch) -> N
     calls = (decoder, read.rows, read.lengths, read.mean)
     whole, hits = over_tokens(*calls, surprise), over_tokens(*calls, hit)
     monkeypatch.setattr("psitext.experiments.latents.encoded.SCORES", 2 * spaces.V)
+    monkeypatch.setattr("psitext.experiments.latents.encoded.FEWEST", 1)
     assert_close(over_tokens(*calls, surprise), whole, rtol=0, atol=1e-12)
     for sentence in range(S):
         assert float(whole[sentence]) == pytest.approx(

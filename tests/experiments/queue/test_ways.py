@@ -77,7 +77,8 @@ def test_known_appendix_a(tmp_path: Path) -> None:
 
 
 def circuits(folder: Path, *runs: dict[str, object]) -> tuple[Queue, Bench]:
-    toys.task_file(folder, "sentiment")
+    task = toys.task_file(folder, "sentiment")
+    task.write_text(task.read_text() + 'test = { of = "train", share = 0.2 }\n')
     usual = {"recipe": "rac", "tasks": ["sentiment.toml"], "set": CIRCUIT, "splits": ["test"]}
     wanted = build(Queue, {"title": "Circuits", "runs": [{**usual, **run} for run in runs]}, "queue.toml")
     return wanted, Bench(folder / "runs", folder / "lines.jsonl", None, {})
@@ -122,7 +123,7 @@ def test_smoke_a_circuit_compressed_and_trained_at_that_size(tmp_path: Path, mon
     assert ("alone", "dev") in found, "fine-tuning is scored there in any case"
     assert [found[run, "test"]["bond"] for run in named[:4]] == [5, 2, 3, 4]
     smaller = found["compressed to 3, data metric", "test"]
-    assert list(smaller)[0] == "accuracy" and smaller["measured error"] > 0 and smaller["predicted error"] > 0
+    assert next(iter(smaller)) == "accuracy" and smaller["measured error"] > 0 and smaller["predicted error"] > 0
     assert "predicted error" not in found["trained, chi = 2", "test"]
     larger = circuits(tmp_path, {**circuit, "sizes": [2]})[0]
     assert queue.work(larger, bench, quiet) == 1, "other sizes are another run"

@@ -216,6 +216,8 @@ def test_smoke_a_latent_is_added_to_what_was_read(tmp_path: Path) -> None:
         ({"activation_function": "relu"}, "sets activation_function to 'relu'; psitext's decoders have 'gelu_new'"),
         ({"scale_attn_by_inverse_layer_idx": True}, "have False only"),
         ({"n_layer": 3}, r"lacks 'transformer.h.2.attn.c_attn.bias' \(12 of its tensors"),
+        ({"n_layer": 10**9}, "says that it has 1,000,000,000 layers, but holds 28 tensors in all"),
+        ({"n_inner": 2**62}, "states sizes that no model can have"),
         ({"n_layer": 1}, "holds 'transformer.h.1.attn.c_attn.bias', for which a gpt2 of 1 layers has no place"),
         ({"n_head": 3}, "a width of 8 cannot be shared over 3 heads"),
         ({"n_positions": 20}, r"'transformer.wpe.weight' does not fit config.json: it is \(16, 8\), not \(20, 8\)"),

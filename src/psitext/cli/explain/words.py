@@ -17,22 +17,37 @@ def similarity(
     sentences: Annotated[list[str], typer.Argument(help="Sentences that hold the word.")],
     model: ModelName,
     word: Annotated[str, typer.Option("--word", help="The word to compare.")],
+    beside: Annotated[
+        list[str] | None,
+        typer.Option("--beside", help="Another model, a causal one beside a bidirectional one, say; may be repeated."),
+    ] = None,
 ) -> None:
     """Compare a word's static embedding with its states in context (chapter 15.8.1).
 
+    A language model's state of a word has read what stands before it, a BERT's the whole sentence.
+
     Example: psitext explain similarity --model runs/books --word crane "a crane is flying" "a crane driver came"
+    Example: psitext explain similarity --model runs/books --beside runs/gpt2-mini --word bank "..." "..."
     """
     from psitext.cli import early
 
-    early.model(model)
+    names = [model, *(beside or [])]
+    for name in names:
+        early.model(name)
     from psitext.cli.terminal import rows_table
     from psitext.explain.similarity import word_similarity
     from psitext.model import load
+    from psitext.model.contexts import reader
 
-    found = word_similarity(word, sentences, load(model).token_vectors)
-    rows_table([pair._asdict() for pair in found.table()])
-    if found.unknown:
-        typer.echo(f"the model's vocabulary lacks {word!r}; what was compared is its sign for unknown words", err=True)
+    rows, lacking = [], []
+    for name in names:
+        found = word_similarity(word, sentences, reader(load(name)))
+        rows += [{**({"model": name} if beside else {}), **pair._asdict()} for pair in found.table()]
+        lacking += [name] if found.unknown else []
+    rows_table(rows)
+    for name in lacking:
+        whose = f"the vocabulary of {name}" if beside else "the model's vocabulary"
+        typer.echo(f"{whose} lacks {word!r}; what was compared is its sign for unknown words", err=True)
 
 
 def text(

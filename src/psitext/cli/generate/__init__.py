@@ -1,11 +1,12 @@
-"""Verbs that write: ``psitext generate sample|reconstruct|interpolate|analogy|neighbours|traverse``."""
+"""Verbs that write: ``psitext generate sample|reconstruct|interpolate|analogy|neighbours|traverse|fit|label|respond``."""
 
 from __future__ import annotations
 
 import typer
 
-from psitext.cli.generate import moving, writing
+from psitext.cli.generate import labels, moving, responding, writing
 
 app = typer.Typer(help="Write sentences from a model's latent space.", no_args_is_help=True)
-for command in (*writing.COMMANDS, *moving.COMMANDS):
+app.callback(invoke_without_command=True)(labels.by_option)
+for command in (*writing.COMMANDS, *moving.COMMANDS, *labels.COMMANDS, *responding.COMMANDS):
     app.command()(command)

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from psitext.errors import UserError, near
 from psitext.experiments.bench import finetuning, optimiser, pretraining, startup, tensors
 from psitext.experiments.bench.complex import heads, layers, steps
+from psitext.experiments.bench.latents.iwae import SPACES, iwae_speed
 from psitext.experiments.bench.racing import Course
 from psitext.experiments.bench.timing import Measured, one_thread
 from psitext.experiments.results import lines, stamp
@@ -93,6 +94,11 @@ def _qbert(inputs: _Inputs, precision: Precision) -> Iterator[Measured]:
         yield steps.pretraining_speed(inputs.text, size, course, precision)
 
 
+def _iwae(inputs: _Inputs, precision: Precision) -> Iterator[Measured]:
+    for space in SPACES:
+        yield iwae_speed(inputs.settings.rounds, inputs.settings.seed, precision, space)
+
+
 BENCHMARKS: dict[str, Callable[[_Inputs], Iterator[Measured]]] = {
     "startup": _startup,
     "batches": _batches,
@@ -108,6 +114,8 @@ BENCHMARKS: dict[str, Callable[[_Inputs], Iterator[Measured]]] = {
     "qbert-pretraining-bf16": lambda inputs: _qbert(inputs, "bf16"),
     "rac": lambda inputs: tensors.tensor_speed(inputs.settings.rounds, inputs.settings.seed, inputs.tell),
     "rac-scale": lambda inputs: tensors.growth(inputs.settings.rounds, inputs.settings.seed),
+    "iwae": lambda inputs: _iwae(inputs, "fp32"),
+    "iwae-bf16": lambda inputs: _iwae(inputs, "bf16"),
 }
 # Those that compare with other things than transformers.
 TORCH_ALONE = {

@@ -16,10 +16,10 @@ from pydantic import Field
 from psitext.baselines.discocat.settings import DiscocatConfig
 from psitext.config import RECIPES, Config, build, read_toml, recipe_hash
 from psitext.errors import UserError, near
-from psitext.experiments.runs.recipes import FinetuneRecipe, PretrainRecipe, resolve_recipe
+from psitext.experiments.runs.recipes import AutoencodeRecipe, FinetuneRecipe, PretrainRecipe, Recipe, resolve_recipe
 from psitext.experiments.sweep.protocol import Sweep
 
-SEEDED = ("pretrain", "finetune", "discocat", "compress")  # ways that answer differently under another seed
+SEEDED = ("pretrain", "finetune", "discocat", "compress", "space")  # ways that answer differently under another seed
 Scale = Literal["mini", "full"]
 
 
@@ -28,11 +28,22 @@ class Variant(Config):
 
     name: str
     how: Literal[
-        "finetune", "frozen", "baselines", "bag-of-words", "compress", "discocat", "pretrain", "appendix-a", "sweep"
+        "finetune",
+        "frozen",
+        "baselines",
+        "bag-of-words",
+        "compress",
+        "discocat",
+        "pretrain",
+        "space",
+        "appendix-a",
+        "sweep",
     ] = "finetune"
     recipe: str = "finetune"
     init: str | None = None  # a name that --init gives a model for ("minilm"), or a model as elsewhere
-    tasks: tuple[str, ...]  # for pre-training, what its text is called; for appendix A, its case
+    encoder: str | None = None  # of a space: its halves, likewise
+    decoder: str | None = None
+    tasks: tuple[str, ...]  # for pre-training, what its text is called; for a space, a corpus; for appendix A, its case
     seeds: tuple[int, ...] = (1,)
     limit: int | None = None  # training examples
     set: tuple[str, ...] = ()  # a.b=c laid over the recipe
@@ -122,9 +133,11 @@ def jobs(queue: Queue) -> Iterator[Job]:
                 yield Job(variant, task, seed)
 
 
-def recipe_of(job: Job, bench: Bench) -> FinetuneRecipe | PretrainRecipe:
+def recipe_of(job: Job, bench: Bench) -> FinetuneRecipe | PretrainRecipe | AutoencodeRecipe:
     """The complete recipe of a job."""
     variant = job.variant
+    if variant.how == "space":
+        return _space(job, bench)
     overrides = [*variant.set, f"train.seed={job.seed}"]
     if variant.how == "pretrain":
         found = resolve_recipe("pretrain", variant.recipe, overrides, {"name": variant.name})
@@ -138,7 +151,19 @@ def recipe_of(job: Job, bench: Bench) -> FinetuneRecipe | PretrainRecipe:
     return tuned
 
 
-def _in_folder(recipe: FinetuneRecipe | PretrainRecipe, folder: Path) -> PretrainRecipe:
+def _space(job: Job, bench: Bench) -> AutoencodeRecipe:
+    """A space, trained on the training text of the corpus that its task names."""
+    variant = job.variant
+    starts = {"init": variant.init, "encoder_from": variant.encoder, "decoder_from": variant.decoder}
+    given: dict[str, Any] = {key: bench.inits.get(name, name) for key, name in starts.items() if name is not None}
+    part = {"files": [f"corpus:{job.task}"], "dir": None if bench.data_dir is None else str(bench.data_dir)}
+    overrides = [*variant.set, f"train.seed={job.seed}"]
+    found = resolve_recipe("pretrain", variant.recipe, overrides, {"name": variant.name, "corpus": [part], **given})
+    assert isinstance(found, AutoencodeRecipe)
+    return found
+
+
+def _in_folder(recipe: Recipe, folder: Path) -> PretrainRecipe:
     assert isinstance(recipe, PretrainRecipe)
     parts = tuple(part.model_copy(update={"dir": part.dir or str(folder)}) for part in recipe.corpus)
     return recipe.model_copy(update={"corpus": parts})

@@ -15,13 +15,14 @@ import numpy as np
 from psitext.baselines import bag_of_words, frozen
 from psitext.errors import UserError
 from psitext.experiments import evaluation
+from psitext.experiments.autoencode import autoencode_run
 from psitext.experiments.finetune import finetune_run, judged_on, limited, starting_model, texts_of
 from psitext.experiments.pretrain import make_tokenizer, pretrain_run
 from psitext.experiments.queue.plan import Bench, Job, hash_of, recipe_of
 from psitext.experiments.results import lines, stamp
 from psitext.experiments.results.lines import ResultLine
 from psitext.experiments.runs.folder import RunFolder
-from psitext.experiments.runs.recipes import FinetuneRecipe, PretrainRecipe
+from psitext.experiments.runs.recipes import AutoencodeRecipe, CorpusConfig, FinetuneRecipe, PretrainRecipe
 from psitext.experiments.sweep.work import work as sweep_work
 from psitext.experiments.tensors import comparing
 from psitext.model.mps.reading import Metric
@@ -49,6 +50,30 @@ def _pretrain(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
     rows = {"train": int(result["counters"]["tokens"])}
     yield _line(job, "dev", last, rows, result["counters"]["seconds"], notes)
     _forget(folder)
+
+
+def _space(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
+    """A sentence space or language model, trained on a corpus and judged on its test text."""
+    recipe = recipe_of(job, bench)
+    assert isinstance(recipe, AutoencodeRecipe)
+    folder = RunFolder(bench.out / job.name)
+    model = autoencode_run(recipe, folder.path, [hook])
+    result, began = folder.result(), time.monotonic()
+    where = None if bench.data_dir is None else str(bench.data_dir)
+    test = CorpusConfig(files=(f"corpus:{job.task}/test",), dir=where)
+    found = evaluation.judged_space(model, test, folder=folder.path / "bounds")
+    scores = {name: value for name, value in found.record().items() if name in JUDGED}
+    notes = {"parameters": result["facts"]["parameters"], "steps": result["counters"]["step"], "k": found.k}
+    rows = {"train": int(result["facts"]["sentences"]["kept"]), "test": found.sentences, "mi": found.mi_sentences}
+    seconds = result["counters"]["seconds"] + time.monotonic() - began
+    yield _line(job, "test", {name: scores[name] for name in JUDGED}, rows, seconds, notes)
+    _forget(folder)
+
+
+# What a table says of a space, of all that a report does.
+JUDGED = (
+    "ppl_word", "ppl_token", "neg_elbo", "kl", "rec", "mi", "active_units", "token_accuracy", "kl_marginal",
+)  # fmt: skip
 
 
 def dev_curve(events: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
@@ -210,6 +235,7 @@ WAYS: dict[str, Callable[[Job, Bench, Hook], Iterator[ResultLine]]] = {
     "compress": _compress,
     "discocat": _discocat,
     "pretrain": _pretrain,
+    "space": _space,
     "appendix-a": _appendix_a,
     "sweep": _sweep,
 }

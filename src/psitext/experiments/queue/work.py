@@ -38,9 +38,10 @@ def work(queue: Queue, bench: Bench, show: Show, only: Sequence[str] = ()) -> in
 
 def _check_init(job: Job, bench: Bench) -> None:
     """Refuse a run still to do whose model nobody has named: what its queue calls it is no place of a model."""
-    init = job.variant.init
-    named = init is None or init in bench.inits or init.startswith("hf:") or Path(init).exists()
-    if not named and job.variant.how in ("finetune", "frozen") and not _is_done(job, bench):
+    for init in (job.variant.init, job.variant.encoder, job.variant.decoder):
+        named = init is None or init in bench.inits or init.startswith("hf:") or Path(init).exists()
+        if named or job.variant.how not in ("finetune", "frozen", "space") or _is_done(job, bench):
+            continue
         raise UserError(
             f"{job.variant.name!r} starts from a model that the queue calls {init!r}; say which one it is with "
             f"--init {init}=<a run, a model folder, or hf:...>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from statistics import fmean
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from psitext.config import recipe_hash
@@ -58,7 +59,7 @@ def section(queue: Queue, file: Path, drawn: Sequence[str] = ()) -> str:
     if any(run.how == "sweep" for run in queue.runs):
         return _sweeps(queue, _of_its_sweeps(queue, found), drawn)
     if queue.all_metrics:
-        return _every_metric(queue.title, queue.note.strip(), queue.command, found)
+        return _every_metric(queue.title, queue.note.strip(), queue.command, found, queue.paper)
     by_cell: dict[tuple[str, str], list[ResultLine]] = {}
     for line in [*found, *_beside(queue, file.parent, {line.task for line in found})]:
         by_cell.setdefault((line.run, _column(line)), []).append(line)
@@ -190,10 +191,17 @@ def measurements(file: Path) -> str:
     return _every_metric(title, "", command, found)
 
 
-def _every_metric(title: str, note: str, command: str, found: Sequence[ResultLine]) -> str:
-    """A row for every line, a column for every metric."""
+def _every_metric(
+    title: str,
+    note: str,
+    command: str,
+    found: Sequence[ResultLine],
+    paper: Mapping[str, Mapping[str, float]] = MappingProxyType({}),
+) -> str:
+    """A row for every line, a column for every metric; the paper's own rows, in italics, come first."""
     names = list(dict.fromkeys(name for line in found for name in line.metrics))
-    rows = [[line.run, line.task, *(_number(line.metrics.get(name)) for name in names)] for line in found]
+    rows = [[f"*{run}*", "", *(_number(scores.get(name)) for name in names)] for run, scores in paper.items()]
+    rows += [[line.run, line.task, *(_number(line.metrics.get(name)) for name in names)] for line in found]
     text = [note, ""] if note else []
     made = [f"Made by: `{command}`", ""] if command else []
     return "\n".join([f"## {title}", "", *text, *made, markdown(["", "of", *names], rows), "", _cost(found), ""])

@@ -19,14 +19,21 @@ from psitext.config import build
 from psitext.errors import UserError
 from psitext.experiments.results.stamp import commit, threads, versions
 from psitext.experiments.runs import ranks
-from psitext.experiments.runs.recipes import VERBS, AutoencodeRecipe, FinetuneRecipe, PretrainRecipe, Recipe
+from psitext.experiments.runs.recipes import (
+    VERBS,
+    AutoencodeRecipe,
+    FinetuneRecipe,
+    PretrainRecipe,
+    Recipe,
+    RespondRecipe,
+)
 from psitext.files import append_line, left_over, locked, remove, write_atomic
 from psitext.train import checkpoint
 
 RECIPE, METRICS, RESULT, CHECKPOINTS = "recipe.json", "metrics.jsonl", "result.json", "checkpoints"
 TOKENIZER, WRITER, TOKENS, DATA, LOCK = "tokenizer.json", "writer.json", "tokens", "data.json", ".lock"
 
-R = TypeVar("R", PretrainRecipe, FinetuneRecipe, AutoencodeRecipe)
+R = TypeVar("R", PretrainRecipe, FinetuneRecipe, AutoencodeRecipe, RespondRecipe)
 
 
 class Stopped(UserError):

@@ -16,7 +16,9 @@ from psitext.encoders.vae import VaeConfig
 from psitext.errors import UserError
 from psitext.heads.decoding import CausalConfig, DecoderConfig
 from psitext.heads.pretraining import PretrainingConfig as PretrainingHeadConfig
+from psitext.score.dialog import FusionConfig, MethodConfig
 from psitext.score.elbo import ObjectiveConfig
+from psitext.text.dialogs import DialogsConfig
 from psitext.text.pretraining.source import PretrainingConfig as SamplesConfig
 from psitext.text.supervised import TextConfig
 from psitext.text.twofold import SentencesConfig
@@ -90,7 +92,14 @@ class LabelledConfig(Config):
     pair: str | None = None
     label: str = "label"
     limit: int | None = Field(default=None, gt=0)  # at most so many training examples, drawn by the data seed
+    per_label: int | None = Field(default=None, gt=0)  # or so many of every label, drawn likewise
     seed: int = Field(default=0, ge=0)  # of that draw and of a dev split made from train; not of the run
+
+    @model_validator(mode="after")
+    def _one_number(self) -> Self:
+        if self.limit is not None and self.per_label is not None:
+            raise ValueError("limit and per_label both say how many examples to train on; leave one of them out")
+        return self
 
 
 class LiftConfig(Config):
@@ -113,6 +122,7 @@ class FinetuneRecipe(Config):
     encoder: EncoderConfig | None = None  # without init: an encoder from nothing
     tokenizer: TokenizerConfig = TokenizerConfig()  # without init: trained on the training texts
     pool: Literal["pooled", "cls", "mean"] | None = None  # what the sentence vector is; None = as the encoder has it
+    encoder_layers: int | None = Field(default=None, gt=0)  # with init: only so many layers of a BERT, from below
     head: HeadConfig | None = None  # None = affine for a bert, measurement for a qbert or qcls, modulus for a cvbert
     text: TextConfig = TextConfig()
     train: TrainConfig = TrainConfig(epochs=3, batch_sequences=32)
@@ -145,6 +155,14 @@ class FinetuneRecipe(Config):
             )
         if self.lift is not None and self.pool == "pooled":
             raise ValueError("a complex encoder has no pooler; with lift (--encoder), pool is 'cls' or 'mean'")
+        return self
+
+    @model_validator(mode="after")
+    def _layers_fit(self) -> Self:
+        if self.encoder_layers is not None and self.init is None:
+            raise ValueError(
+                "encoder_layers counts the layers of the BERT that init (--init) names, which is not given"
+            )
         return self
 
 
@@ -194,15 +212,50 @@ class AutoencodeRecipe(Config):
         return self
 
 
-Recipe = PretrainRecipe | FinetuneRecipe | AutoencodeRecipe
-VERBS: dict[str, type[PretrainRecipe] | type[FinetuneRecipe] | type[AutoencodeRecipe]] = {
+class RespondRecipe(Config):
+    """Responses to dialogues: a sentence space, and an encoder of contexts into it.
+
+    ``init`` names the space, an autoencoder with a BERT; the context encoder starts as a copy of its encoder. With
+    ``fresh`` only shapes and tokenizers are its own: the control without a pre-trained space.
+    """
+
+    verb: Literal["respond"] = "respond"
+    name: str = "respond"
+    init: str | None = None
+    fresh: bool = False
+    dialogs: DialogsConfig = DialogsConfig()
+    style: tuple[CorpusConfig, ...] = ()  # text in whose style it shall be able to answer
+    style_share: float = Field(default=1.0, gt=0, le=1)  # of that text; the rest is for judges of the style
+    method: MethodConfig = FusionConfig()
+    freeze_layers: int = Field(default=0, ge=0)  # of both encoders, from below, with their embeddings
+    train: TrainConfig = TrainConfig(epochs=3, batch_sequences=64)
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> Self:
+        if self.style and self.method.kind != "fusion":
+            raise ValueError(
+                f"a style is fused into the space; it goes with method.kind = 'fusion', not {self.method.kind!r}"
+            )
+        if self.style_share < 1 and not self.style:
+            raise ValueError("style_share is a share of the text of style, which is not given")
+        if self.train.freeze:
+            raise ValueError(
+                "train.freeze would keep the context encoder from learning; freeze_layers freezes its lower ones"
+            )
+        return self
+
+
+Recipe = PretrainRecipe | FinetuneRecipe | AutoencodeRecipe | RespondRecipe
+VERBS: dict[str, type[PretrainRecipe] | type[FinetuneRecipe] | type[AutoencodeRecipe] | type[RespondRecipe]] = {
     "pretrain": PretrainRecipe,
     "finetune": FinetuneRecipe,
     "autoencode": AutoencodeRecipe,
+    "respond": RespondRecipe,
 }
 
 
-COMMANDS = {"pretrain": ("pretrain", "autoencode"), "finetune": ("finetune",)}  # and the verbs of recipes they run
+# A command and the verbs of the recipes that it runs.
+COMMANDS = {"pretrain": ("pretrain", "autoencode"), "finetune": ("finetune",), "respond": ("respond",)}
 
 
 def resolve_recipe(

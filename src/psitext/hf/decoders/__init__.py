@@ -6,5 +6,8 @@ their model), ``causal`` (the decoder), ``writing`` (how it writes), ``folder`` 
 """
 
 from psitext.hf.decoders.causal import CausalDecoder
+from psitext.hf.decoders.folder import LanguageModel, read_decoder, write_decoder
+from psitext.hf.decoders.gguf import read_gguf
+from psitext.hf.decoders.original import Space, read_optimus
 
-__all__ = ["CausalDecoder"]
+__all__ = ["CausalDecoder", "LanguageModel", "Space", "read_decoder", "read_gguf", "read_optimus", "write_decoder"]

@@ -122,11 +122,10 @@ def is_tied(config: CausalConfig, tensors: Mapping[str, Tensor]) -> bool:
 
 
 def fitting(config: CausalConfig, tensors: Mapping[str, Tensor], root: Path) -> dict[str, Tensor]:
-    """The tensors of transformers' model of this config, float32, in memory of their own; heads of other tasks are
-    left out. Errors: a tensor that is missing, of another shape, quantised, or without a place.
+    """The tensors of transformers' model of this config, float32; heads of other tasks are left out. Errors: a tensor
+    that is missing, of another shape, quantised, or without a place.
     """
-    with torch.device("meta"):  # shapes only
-        shapes = {name: tuple(value.shape) for name, value in CausalDecoder(config).network.named_parameters()}
+    shapes = _shapes(config, len(tensors), root)
     lost = sorted(shapes.keys() - tensors.keys())
     if lost:
         raise UserError(f"{root} holds no whole decoder: it lacks {lost[0]!r} ({len(lost)} of its tensors are missing)")
@@ -143,7 +142,19 @@ def fitting(config: CausalConfig, tensors: Mapping[str, Tensor], root: Path) -> 
             raise UserError(
                 f"{root}: {name!r} does not fit {SETTINGS}: it is {tuple(tensors[name].shape)}, not {shape}"
             )
-    return {name: tensors[name].float().clone() for name in shapes}
+    return {name: tensors[name].float() for name in shapes}
+
+
+def _shapes(config: CausalConfig, count: int, root: Path) -> dict[str, tuple[int, ...]]:
+    """Of the tensors of transformers' model; what cannot be is refused before anything is built from it."""
+    if config.layers > count:
+        raise UserError(f"{root} says that it has {config.layers:,} layers, but holds {count:,} tensors in all")
+    try:
+        with torch.device("meta"):  # shapes only
+            network = CausalDecoder(config).network
+    except (RuntimeError, OverflowError):
+        raise UserError(f"{root} states sizes that no model can have; get a fresh copy") from None
+    return {name: tuple(value.shape) for name, value in network.named_parameters()}
 
 
 def _rows_for(tokenizer: CausalTokenizer, rows: Tensor, root: Path) -> Tensor:
@@ -156,7 +167,7 @@ def _rows_for(tokenizer: CausalTokenizer, rows: Tensor, root: Path) -> Tensor:
             "parts belong together"
         )
     if not new:
-        return rows[:wanted].clone()
+        return rows[:wanted]
     noise = generator(0, "rows of new tokens").standard_normal((len(new), rows.shape[1]))
     added = rows.mean(0) + NEW_ROWS * rows.std(0) * torch.from_numpy(noise).float()
     return torch.cat([rows, added])

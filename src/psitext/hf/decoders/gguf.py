@@ -79,9 +79,12 @@ def read_gguf(path: Path) -> LanguageModel:
     roles = {role: getattr(tokenizer, role) for role in ("bos", "eos", "pad")}
     config = from_theirs(given, path, tied="output.weight" not in tensors, **roles)
     named = {}
+    halves = {"attn_q": 2 * config.heads, "attn_k": 2 * (config.kv_heads or config.heads)}
     for name, value in tensors.items():
-        heads = {"attn_q": config.heads, "attn_k": config.kv_heads or config.heads}.get(name.split(".")[-2])
-        named[_theirs(name)] = value if heads is None else _halves_together(value, heads)
+        count = next((many for part, many in halves.items() if f".{part}." in name), 1)
+        if len(value) % count:
+            raise UserError(f"{path}: the {len(value)} rows of {name!r} are not {count // 2} heads of two halves")
+        named[_theirs(name)] = value if count == 1 else _halves_together(value, count // 2)
     found = fitting(config, named, path)
     return LanguageModel(config, {f"network.{name}": value for name, value in found.items()}, tokenizer)
 
@@ -115,18 +118,27 @@ def _tokenizer(settings: Mapping[str, Any], path: Path) -> CausalTokenizer:
             f"{path} has a tokenizer of type {kind!r}, {cut!r}; byte-level BPE ('gpt2') cut as in {', '.join(before)} "
             "can be read"
         )
-    tokens, merges = settings[f"{_TOKENS}tokens"], settings.get(f"{_TOKENS}merges", [])
-    pairs = [(first, second) for first, _, second in (merge.partition(" ") for merge in merges)]
-    backend = Backend(models.BPE(vocab={token: at for at, token in enumerate(tokens)}, merges=pairs))
-    backend.pre_tokenizer, backend.decoder = before[cut], decoders.ByteLevel()
-    types = settings.get(f"{_TOKENS}token_type", [])
-    backend.add_special_tokens([token for token, type_ in zip(tokens, types, strict=False) if type_ == CONTROL])
     eos = settings.get(f"{_TOKENS}eos_token_id")
     if eos is None:
         raise UserError(f"{path} names no token that ends a text, which a decoder needs")
     bos, pad = (settings.get(f"{_TOKENS}{role}_token_id", eos) for role in ("bos", "padding"))
-    frame(backend, Roles(bos, eos, pad, None))
+    try:
+        backend = _backend(settings)
+        backend.pre_tokenizer, backend.decoder = before[cut], decoders.ByteLevel()
+        frame(backend, Roles(bos, eos, pad, None))
+    except Exception as error:  # the Rust library raises nothing narrower
+        raise UserError(f"{path} holds a vocabulary that is damaged: {error}; a fresh copy is needed") from None
     return CausalTokenizer.from_json(backend.to_str(), str(path))
+
+
+def _backend(settings: Mapping[str, Any]) -> Backend:
+    """The vocabulary and its merges; tokens of a chat's frame are special."""
+    tokens, merges = settings[f"{_TOKENS}tokens"], settings[f"{_TOKENS}merges"]
+    pairs = [(first, second) for first, _, second in (merge.partition(" ") for merge in merges)]
+    backend = Backend(models.BPE(vocab={token: at for at, token in enumerate(tokens)}, merges=pairs))
+    types = settings.get(f"{_TOKENS}token_type", [])
+    backend.add_special_tokens([token for token, type_ in zip(tokens, types, strict=False) if type_ == CONTROL])
+    return backend
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:

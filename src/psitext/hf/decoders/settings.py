@@ -85,8 +85,17 @@ def from_theirs(settings: Mapping[str, Any], path: Path, **changes: Any) -> Caus
             raise UserError(f"{path} sets {name} to {settings[name]!r}; psitext's decoders have {said} only")
     given = _DEFAULTS[kind] | {name: value for name, value in settings.items() if value is not None}
     found = {name: given[their] for name, their in NAMES[kind].items() if their in given}
-    found |= _gpt2(found) if kind == "gpt2" else _llama(given, found, path)
-    return build(CausalConfig, {"model": kind, "latent": 0, **found, **changes}, str(path))
+    if kind == "llama":
+        found["rope_theta"] = _rope(given, path)
+    config = build(CausalConfig, {"model": kind, "latent": 0, **found, **changes}, str(path))
+    if kind == "gpt2" and "hidden" not in found:
+        return config.model_copy(update={"hidden": 4 * config.width})
+    size = config.width // config.heads
+    if given.get("head_dim", size) != size:
+        raise UserError(
+            f"{path} sets head_dim to {given['head_dim']}; psitext's decoders have heads of width / heads, here {size}"
+        )
+    return config
 
 
 def to_theirs(config: CausalConfig) -> dict[str, Any]:
@@ -105,18 +114,15 @@ def to_theirs(config: CausalConfig) -> dict[str, Any]:
     }
 
 
-def _gpt2(found: Mapping[str, Any]) -> dict[str, Any]:
-    return {"hidden": found.get("hidden", 4 * found["width"])}
-
-
-def _llama(given: Mapping[str, Any], found: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """RoPE's base, which has had two places; and refusals of heads and rotations that ours do not have."""
-    head, width = given.get("head_dim"), found["width"] // found["heads"]
-    if head not in (None, width):
-        raise UserError(f"{path} sets head_dim to {head}; psitext's decoders have heads of width / heads, here {width}")
-    rope = dict(given.get("rope_scaling") or {}) | dict(given.get("rope_parameters") or {})
+def _rope(given: Mapping[str, Any], path: Path) -> Any:
+    """RoPE's base, which has had two places. Errors: a rotation that ours does not have."""
+    rope: dict[str, Any] = {"rope_theta": given.get("rope_theta", CausalConfig.model_fields["rope_theta"].default)}
+    for name in ("rope_scaling", "rope_parameters"):
+        stated = given.get(name, {})
+        if not isinstance(stated, Mapping):
+            raise UserError(f"{path} sets {name} to {stated!r}, which is no table")
+        rope |= stated
     kind = rope.get("rope_type", rope.get("type", "default"))
     if kind != "default":
         raise UserError(f"{path} scales its positions by {kind!r}; psitext's decoders have plain RoPE ('default') only")
-    theta = rope.get("rope_theta", given.get("rope_theta", CausalConfig.model_fields["rope_theta"].default))
-    return {"rope_theta": theta}
+    return rope["rope_theta"]

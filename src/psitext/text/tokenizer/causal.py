@@ -23,7 +23,7 @@ from psitext.errors import UserError
 from psitext.files import write_atomic
 from psitext.text.tokenizer.learn import byte_pieces, check, cleaning, lists, whole_words
 from psitext.text.tokenizer.roles import GPT2, OWN, Named, beside, content, either, frame, gpt2, roles
-from psitext.text.tokenizer.vocabulary import FILE, Ids, backend_of, bare, encoded, spelled
+from psitext.text.tokenizer.vocabulary import FILE, Ids, Wide, backend_of, bare, encoded, spelled
 
 Kind = Literal["bpe", "words"]
 
@@ -88,6 +88,16 @@ class CausalTokenizer:
     def encode(self, texts: Sequence[str]) -> list[Ids]:
         """The ids of every text, (n,) int32 each: no bos, no eos, nothing cut off; on all cores."""
         return encoded(self._backend, texts, self._plain)
+
+    def encode_offsets(self, texts: Sequence[str]) -> list[tuple[Ids, Wide]]:
+        """For every text its ids, (n,) int32, and their places in it, (n, 2) int64 ranges of characters in the text as
+        given; those of ``bpe`` begin with the space before a word.
+        """
+        found = []
+        for one in self._backend.encode_batch(list(texts), add_special_tokens=False):
+            ids = self._plain[np.asarray(one.ids, dtype=np.int64)]
+            found.append((ids[ids >= 0], np.asarray(one.offsets, dtype=np.int64).reshape(-1, 2)[ids >= 0]))
+        return found
 
     def decode(self, ids: Iterable[int]) -> str:
         """Readable text of what was written: up to the first eos, without bos and pad before or in it.
