@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
+import tellers
 from docs_blocks import ROOT, blocks, commands, run_page
 from psitext.cli import app, main
 from psitext.text import toy
@@ -20,13 +21,22 @@ CHAPTER = ROOT / "docs" / "chapter-15-8.md"  # has a test of its own, with value
 PYTHON = [page for page in PAGES if blocks(page) and page != CHAPTER]
 SHELL = [(page, *command) for page in PAGES for command in commands(page)]
 # What takes too long is done with a recipe of seconds; everything else is done as it stands.
-SHORT = {'"bert-mini"': '"seconds.toml"', ", minutes=30": ""}
+SHORT = {'"bert-mini"': '"seconds.toml"', '"optimus-mini"': '"space-seconds.toml"', ", minutes=30": ""}
 SECONDS = """
 verb = "pretrain"
 tokenizer.vocab_size = 300
 encoder = { width = 16, layers = 1, heads = 2, hidden = 32, max_len = 64, dropout = 0.0, attention_dropout = 0.0 }
 samples = { max_len = 64, held_out = 0.1 }
 train = { steps = 2, batch_tokens = 512 }
+"""
+SPACE_SECONDS = """
+extends = "optimus-mini"
+sentences = { max_len = 32, max_tokens = 32 }
+tokenizer = { kind = "words", vocab_size = 100 }
+writer = { kind = "words", vocab_size = 100 }
+encoder = { latent = 4, trunk = { width = 16, layers = 1, heads = 2, hidden = 16, max_len = 40 } }
+decoder = { width = 16, layers = 1, heads = 2, hidden = 16, max_len = 40, latent = 4 }
+train = { steps = 2 }
 """
 COMPLEX_SECONDS = SECONDS.replace("encoder = { ", 'encoder = { family = "qbert", ')
 # Not run here: they take minutes, other people's data, or a server.
@@ -51,7 +61,11 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, part in (("reviews", reviews), ("train", reviews[:40]), ("dev", reviews[40:]), ("new", reviews[50:])):
         rows = "".join(f'"{example.text}",{example.label}\n' for example in part)
         Path(f"{name}.csv").write_text(f"review,sentiment\n{rows}")
+    sentences = "\n".join(tellers.SENTENCES * 5)
+    for name in ("sentences.txt", "unseen.txt"):
+        Path(name).write_text(sentences)
     Path("seconds.toml").write_text(SECONDS)
+    Path("space-seconds.toml").write_text(SPACE_SECONDS)
     Path("complex-seconds.toml").write_text(COMPLEX_SECONDS)
     few = {**TASKS["toy-sentiment"].tree(), "files": {"train": "toy:reviews:200"}}  # in place of 8,000
     monkeypatch.setitem(TASKS, "toy-sentiment", Task.model_validate(few))
@@ -62,6 +76,8 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_smoke_the_python_of_a_page_runs(page: Path, desk: Path) -> None:
     if "tokenizer.json" in page.read_text(encoding="utf-8"):
         train("wordpiece", (" ".join(story) for story in toy.stories(50)), 200).save(desk / "tokenizer.json")
+    if "runs/space" in page.read_text(encoding="utf-8"):
+        tellers.space().save(desk / "runs" / "space")
     run_page(page, SHORT)
 
 
@@ -98,7 +114,7 @@ def test_smoke_the_commands_of_a_page_run_in_order(page: Path, desk: Path, capsy
 
 def in_seconds(arguments: list[str]) -> list[str]:
     """The command with a recipe of seconds."""
-    quick = {"bert-mini": "seconds.toml", "qbert-tiny": "complex-seconds.toml"}
+    quick = {"bert-mini": "seconds.toml", "qbert-tiny": "complex-seconds.toml", "optimus-mini": "space-seconds.toml"}
     words = [quick.get(word, word) for word in arguments]
     at = words.index("--minutes") if "--minutes" in words else len(words)
     return words[:at] + words[at + 2 :]

@@ -13,9 +13,9 @@ import torch
 from pydantic_core import PydanticUndefined
 
 from docs_blocks import ROOT
-from psitext.assemble import ENCODERS, HEADS, build_encoder, build_pretraining_head
+from psitext.assemble import DECODERS, ENCODERS, HEADS, build_encoder, build_pretraining_head
 from psitext.config import Config, configs_in
-from psitext.experiments.runs.recipes import VERBS, PretrainRecipe, resolve_recipe
+from psitext.experiments.runs.recipes import VERBS, AutoencodeRecipe, PretrainRecipe, TokenizerConfig, resolve_recipe
 from psitext.model.settings import UseConfig
 from psitext.train.network import Network, parameter_count
 
@@ -77,9 +77,20 @@ def test_law_every_key_of_a_recipe_is_on_the_page_with_its_default(verb: str, ow
     assert all(row[2] for row in [*page[own], *page["Both"]])
 
 
+def test_law_every_key_of_a_sentence_space_is_on_the_page_with_its_default() -> None:
+    page = tables()
+    own = {row[0]: default(row[1]) for row in page["Sentence spaces"]}
+    assert len(own) == len(page["Sentence spaces"])
+    shared = {row[0]: default(row[1]) for row in page["Both"]}
+    assert shared | own == dict(keys(VERBS["autoencode"])) | dict(keys(TokenizerConfig, "writer.")) | WRITER
+    assert all(row[2] for row in page["Sentence spaces"])
+
+
+WRITER = {f"writer.{name}": value for name, value in AutoencodeRecipe().writer}  # not what a tokenizer is elsewhere
 KINDS = {
     **{f'`encoder.family = "{name}"`': (config, "encoder.", "family") for name, (config, _) in ENCODERS.items()},
     **{f'`head.kind = "{name}"`': (config, "head.", "kind") for name, (config, _) in HEADS.items()},
+    **{f'`decoder.kind = "{name}"`': (config, "decoder.", "kind") for name, (config, _) in DECODERS.items()},
 }
 
 
@@ -92,6 +103,7 @@ def test_law_every_key_of_a_kind_is_on_the_page_with_its_default(heading: str) -
         rows = [*page[heading.replace("cvbert", "qbert")], *rows]
     expected = dict(keys(config, prefix))
     del expected[prefix + kind]
+    expected = {key: value for key, value in expected.items() if not key.startswith("encoder.trunk.")}  # a bert's
     assert {row[0]: default(row[1]) for row in rows} == expected
     assert all(row[2] for row in rows)
 

@@ -34,6 +34,7 @@ MIN_PROBABILITY = 2.0**-40
 GRAM_DRIFT, ROOT_DRIFT = 1e-11, 1e-6
 SETTLED = 2.0**-40  # squared Schmidt coefficients of two long chains that are the same but for rounded steps
 DEGENERATE = 1e-5  # rounding parts three equal eigenvalues of one Jordan block by epsilon^(1/3): they count as one
+REGRESSION_SETTLED = 1e-7  # largest gradient of a fitted regression: 1e-4 leaves 0.05 in a probability of few rows
 OPPOSITE = 2.0**-20  # |u + v| of unit vectors of float32 numbers: below it only their rounding tells where between lies
 
 # Of the mean variance of latents, added to all variances of a Gaussian fitted to them: no direction along which few of

@@ -53,7 +53,7 @@ def test_law_a_folder_gives_it_back(fitted: Control, tmp_path: Path) -> None:
     (tmp_path / "runs").rename(tmp_path / "elsewhere")
     assert control.load(tmp_path / "elsewhere" / "mood").labels == fitted.labels  # the way to the model is relative
     (tmp_path / "space").rename(tmp_path / "moved")
-    with pytest.raises(UserError, match="is not at .*space any more; name it with --space"):
+    with pytest.raises(UserError, match=r"is not at .*space any more; name it with --space"):
         control.load(tmp_path / "elsewhere" / "mood")
     assert control.load(tmp_path / "elsewhere" / "mood", str(tmp_path / "moved")).labels == fitted.labels
     kept = sorted(path.name for path in (tmp_path / "elsewhere" / "mood").iterdir())
@@ -79,7 +79,7 @@ def test_known_bad_folders(fitted: Control, tmp_path: Path) -> None:
     finally:
         with torch.no_grad():
             weight.copy_(kept)
-    with pytest.raises(UserError, match="is not the model that .*mood was made for"):
+    with pytest.raises(UserError, match=r"is not the model that .*mood was made for"):
         control.load(place, str(tmp_path / "other"))
     with pytest.raises(UserError, match=r"it has no control\.json"):
         control.load(tmp_path / "space")

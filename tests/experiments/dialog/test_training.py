@@ -98,10 +98,10 @@ def test_smoke_in_one_call(place: Path, tmp_path: Path) -> None:
 
 
 def test_known_mistakes(place: Path, tmp_path: Path) -> None:
+    fits = ["dialogs.context_len=24", "dialogs.max_len=24", "dialogs.max_tokens=20"]
     with pytest.raises(UserError, match="no dialogues; name files"):
-        fits = ["dialogs.context_len=24", "dialogs.max_len=24", "dialogs.max_tokens=20"]
         respond(place / "space", out=tmp_path / "a", settings=fits)
-    with pytest.raises(UserError, match="method.kind = 'fusion', not 'cvae'"):
+    with pytest.raises(UserError, match=r"method\.kind = 'fusion', not 'cvae'"):
         talks.recipe(place, method={"kind": "cvae"}, style=[{"files": ["style.txt"]}])
     with pytest.raises(UserError, match="style_share is a share"):
         talks.recipe(place, style_share=0.5)

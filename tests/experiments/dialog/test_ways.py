@@ -45,6 +45,8 @@ def test_smoke_a_row_of_table_5_has_judges_of_their_own_text(place: Path, tmp_pa
         "half of the style, and the other, which is less"
     )
     assert 0 <= row.notes["ngram accuracy"] <= 1
+    assert row.notes["said"].keys() == {"ngram"} and row.notes["no style"].keys() == row.metrics.keys()
+    assert row.notes["no style"] != row.metrics
     assert RunFolder(tmp_path / "run").result()["facts"]["style"]["kept"] == 24
 
 

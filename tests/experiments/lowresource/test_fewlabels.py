@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 import toys
 import vaes
 from psitext.errors import UserError
-from psitext.experiments.lowresource import tuned
+from psitext.experiments.lowresource import fewlabels, tuned
 from psitext.experiments.lowresource.fewlabels import few_labels
 from psitext.experiments.lowresource.protocol import FewLabels
 from psitext.experiments.lowresource.tuned import few_labels_tuned
 from psitext.experiments.runs.recipes import FinetuneRecipe
-from psitext.model import load
+from psitext.model import Model, load
+from psitext.randomness import generator
+from psitext.text.examples import Example
 
 FEW = FewLabels(counts=(1, 4, 16), trials=(4, 3, 1), test=20, pool=100)
 
@@ -52,9 +56,22 @@ def test_law_a_space_s_own_encoder_is_another_feature(tmp_path: Path) -> None:
         few_labels(recipe(tmp_path, vaes.space(), "pool=pooled"), FEW, None)
 
 
-def test_known_a_trained_encoder_tells_classes_from_one_label(tmp_path: Path) -> None:
-    found = few_labels(recipe(tmp_path, toys.trained("sentiment")), FEW, None)
-    assert found.scores["accuracy at 4"] > 0.9
+def test_known_states_that_hold_the_label_need_few_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And states that do not are no better than a coin, however many labels there are."""
+    names = ("negative", "positive")
+
+    def told(model: Model, examples: Sequence[Example]) -> npt.NDArray[np.float32]:
+        random = generator(0, "told", len(examples))
+        labels = np.asarray([names.index(str(one.label)) for one in examples])
+        return (random.standard_normal((len(examples), 5)) + 8 * labels[:, None]).astype(np.float32)
+
+    monkeypatch.setattr(fewlabels, "states", told)
+    found = few_labels(recipe(tmp_path, vaes.space()), FEW, None)
+    assert found.scores["accuracy at 4"] == 1.0
+    monkeypatch.setattr(
+        fewlabels, "states", lambda model, some: generator(1, len(some)).standard_normal((len(some), 5)).astype("f4")
+    )
+    assert few_labels(recipe(tmp_path, vaes.space()), FEW, None).scores["accuracy at 16"] < 0.75
 
 
 def test_smoke_fine_tuned_and_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

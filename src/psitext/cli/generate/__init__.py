@@ -1,4 +1,4 @@
-"""Verbs that write: ``psitext generate sample|reconstruct|interpolate|analogy|neighbours|traverse|fit|label|respond``."""
+"""Verbs that write: ``psitext generate sample``, ``reconstruct``, ``interpolate`` and so on; ``--help`` lists them."""
 
 from __future__ import annotations
 

@@ -41,6 +41,7 @@ class DialogTest(Config):
     # these dialogues.
     against: tuple[CorpusConfig, ...] = ()
     against_dialogs: tuple[str, ...] = ()
+    judge_sentences: int = Field(default=4_000, ge=50)  # of the style at most, and as many of all others
     judge: str | None = None  # a model whose frozen states the neural judge reads, by name or as --init gives it
 
 

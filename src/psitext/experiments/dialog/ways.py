@@ -57,7 +57,8 @@ def row(
     began = time.monotonic()
     turns = drawn(read_turns(recipe.dialogs, test.files), test.limit)
     known = _judges(recipe, test, inits or {})
-    found = scored(load_responder(out), turns, test, known)
+    responder = load_responder(out)
+    found = scored(responder, turns, test, known)
     facts = result["facts"]
     notes: dict[str, Any] = {
         "steps": result["counters"]["step"],
@@ -69,6 +70,9 @@ def row(
     rows = {"train": int(facts["turns"]["kept"]), "test": len(turns)}
     if known is not None:
         notes |= known.accuracy
+        notes["said"] = known.intensity([turn.response for turn in turns])
+        if test.style:  # the same model, asked for no style
+            notes["no style"] = scored(responder, turns, test.model_copy(update={"style": 0.0}), known).metrics
         rows |= known.rows
     return Row(found.metrics, rows, float(result["counters"]["seconds"]), notes)
 
@@ -87,4 +91,4 @@ def _judges(recipe: RespondRecipe, test: DialogTest, inits: Mapping[str, str]) -
         said = read_turns(recipe.dialogs, test.against_dialogs)
         others.append([turn.response for turn in said])
     encoder = None if test.judge is None else load(inits.get(test.judge, test.judge))
-    return judges(left, others, encoder)
+    return judges(left, others, encoder, test.judge_sentences)

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from psitext.baselines.frozen import FOLDS, STRENGTHS
+from psitext.nn.numerics import REGRESSION_SETTLED
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
@@ -98,5 +99,5 @@ def _path(states: Floats, labels: Labels, strengths: tuple[float, ...]) -> list[
     """A model for each strength, ascending, each from the solution before it."""
     from sklearn.linear_model import LogisticRegression
 
-    model = LogisticRegression(max_iter=5_000, warm_start=True)
+    model = LogisticRegression(tol=REGRESSION_SETTLED, max_iter=5_000, warm_start=True)
     return [copy.copy(model.set_params(C=strength).fit(states, labels)) for strength in strengths]

@@ -48,6 +48,6 @@ def rows_of(
             label.append(number[str(example.label)])
     if lost := [name for name, place in number.items() if place not in set(label)]:
         raise UserError(f"no sentence of the label {lost[0]!r} has at most {max_tokens} tokens; raise max_tokens")
-    ids = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=writer.pad)
-    found = Rows(ids, torch.tensor([len(row) for row in rows]), torch.tensor(label))
+    grid = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=writer.pad)
+    found = Rows(grid, torch.tensor([len(row) for row in rows]), torch.tensor(label))
     return found, len(examples) - len(rows)
