@@ -13,6 +13,7 @@ import tellers
 from psitext.encoders.bert import Bert
 from psitext.errors import UserError
 from psitext.experiments.autoencode import autoencode_run
+from psitext.experiments.export import to_hf
 from psitext.experiments.latents.start import first_layers
 from psitext.experiments.pretrain import pretrain_run
 from psitext.experiments.runs.folder import RunFolder
@@ -184,3 +185,20 @@ def test_law_parts_that_do_not_fit_are_refused(changes: dict[str, Any], word: st
     with pytest.raises(UserError, match=word):
         autoencode_run(recipe(text, **changes), tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_law_a_language_model_goes_to_transformers_and_comes_back(text: Path, tmp_path: Path) -> None:
+    made = autoencode_run(recipe(text, "gpt2-mini"), tmp_path / "lm")
+    to_hf(made, tmp_path / "hf")
+    back = load(f"hf:{tmp_path / 'hf'}")
+    ids = torch.tensor([[1, 5, 9, 7]])
+    states = [
+        model.network.head.decoder.states(ids, torch.zeros(1, 0))
+        for model in (made, back)
+        if isinstance(model.network.head, DecodingHead)
+    ]
+    torch.testing.assert_close(*states)
+    space = autoencode_run(recipe(text, decoder_from=f"hf:{tmp_path / 'hf'}"), tmp_path / "space")
+    assert space.writer.vocab_size == made.writer.vocab_size
+    with pytest.raises(UserError, match="latent"):
+        to_hf(space, tmp_path / "other")

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from pydantic import ValidationError
 
 import toys
+import vaes
 from psitext.errors import UserError
 from psitext.experiments.finetune import calibrated, class_weights, finetune_run, limited, read_labelled, texts_of
 from psitext.experiments.runs.folder import RunFolder
@@ -61,6 +63,41 @@ def test_law_a_limit_keeps_a_subset_in_order() -> None:
     assert [int(one.text) for one in few] == sorted(int(one.text) for one in few)
     assert limited(rows, LabelledConfig(limit=50)) is rows
     assert limited(rows, LabelledConfig(limit=10, seed=4)) != few
+
+
+def test_law_as_many_of_every_label_in_order_and_fewer_inside_more() -> None:
+    examples = [Example(str(index), label="ab"[index % 3 == 0]) for index in range(60)]
+    few, more = (limited(examples, LabelledConfig(per_label=count, seed=3)) for count in (4, 9))
+    assert [[one.label for one in some].count(label) for some in (few, more) for label in "ab"] == [4, 4, 9, 9]
+    assert [one for one in more if one in few] == few
+    assert more == sorted(more, key=lambda one: int(one.text))
+    assert limited(examples, LabelledConfig(per_label=4, seed=4)) != few
+    with pytest.raises(UserError, match=r"21 rows of every label are asked for, and 'b' has 20"):
+        limited(examples, LabelledConfig(per_label=21))
+    with pytest.raises(ValidationError, match="leave one of them out"):
+        LabelledConfig(per_label=4, limit=8)
+
+
+@pytest.mark.parametrize(("pool", "width"), [(None, vaes.LATENT), ("mean", 16), ("cls", 16)])
+@pytest.mark.parametrize("freeze", [True, False])
+def test_law_a_head_reads_a_space_s_latent_or_the_state_that_it_is_made_from(
+    pool: str | None, width: int, freeze: bool, tmp_path: Path
+) -> None:
+    """Frozen, the encoder comes out as it went in; else all that leads to the state has learnt."""
+    settings = [*QUICK, f"train.freeze={str(freeze).lower()}", *([f"pool={pool}"] if pool else [])]
+    recipe = toys.finetuning(settings, **own(tmp_path), init=str(vaes.space()), encoder=None)
+    model = finetune_run(recipe, tmp_path / "run")
+    before, after = (checkpoint.tensors_of(one.encoder) for one in (load(vaes.space(), pool=pool), model))
+    moved = {name for name, value in after.items() if not torch.equal(value, before[name])}
+    assert bool(moved) is not freeze
+    assert ("posterior.weight" in moved) is (pool is None and not freeze)
+    assert model.network.head.get_submodule("output").weight.shape == (2, width)
+    again = load(tmp_path / "run")
+    texts = ["good fine", "dull grim"]
+    assert np.array_equal(again.encode(texts).vector.numpy(), model.encode(texts).vector.numpy())
+    assert [answer.probability for answer in again.predict(texts)] == [
+        answer.probability for answer in model.predict(texts)
+    ]
 
 
 def test_known_every_text_teaches_the_tokenizer() -> None:

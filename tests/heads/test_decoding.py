@@ -66,7 +66,8 @@ def test_law_a_head_reads_posteriors_only() -> None:
     ("settings", "word"),
     [
         ({"width": 30, "heads": 4}, "shared"),
-        ({"heads": 4, "kv_heads": 3}, "cannot share"),
+        ({"model": "llama", "heads": 4, "kv_heads": 3}, "cannot share"),
+        ({"kv_heads": 2}, "for a llama"),
         ({"injection": "x"}, "inject"),
     ],
 )

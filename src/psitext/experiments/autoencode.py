@@ -27,7 +27,6 @@ from psitext.experiments.runs.recipes import AutoencodeRecipe
 from psitext.experiments.runs.training import train
 from psitext.heads.decoding import CausalConfig, Decoder, DecoderConfig, DecodingHead
 from psitext.model import TEXT, WRITTEN, Model, decoder_of, load, with_pool
-from psitext.model.loading import HF
 from psitext.score.elbo import elbo
 from psitext.text.supervised import TextConfig
 from psitext.text.tokenizer import Tokenizer
@@ -198,17 +197,10 @@ def _trunk(recipe: AutoencodeRecipe) -> tuple[Bert, Tokenizer]:
 
 def _language_model(source: str, wanted: CausalConfig) -> tuple[CausalConfig, dict[str, torch.Tensor], CausalTokenizer]:
     """The shape, weights and tokenizer of a causal language model, with the latent and injection that are wanted."""
-    if source.startswith(HF):
-        from psitext.hf.decoders import read_decoder
-
-        found = read_decoder(source.removeprefix(HF))
-        config, tensors, writer = found.config, found.tensors, found.tokenizer
-    else:
-        given = load(source)
-        decoder = decoder_of(given)
-        if not isinstance(decoder.config, CausalConfig):
-            raise UserError(f"{source} writes with {decoder.config.in_words}; give a causal transformer")
-        config, writer = decoder.config, given.writer
-        tensors = {name: value for name, value in checkpoint.tensors_of(decoder).items() if name not in INJECTED}
+    given = load(source)
+    decoder = decoder_of(given)
+    if not isinstance(decoder.config, CausalConfig):
+        raise UserError(f"{source} writes with {decoder.config.in_words}; give a causal transformer")
+    tensors = {name: value for name, value in checkpoint.tensors_of(decoder).items() if name not in INJECTED}
     own = {name: getattr(wanted, name) for name in ("latent", "injection", "position_shift", "dropout")}
-    return config.model_copy(update=own), tensors, writer
+    return decoder.config.model_copy(update=own), tensors, given.writer

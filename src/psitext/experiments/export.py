@@ -15,6 +15,7 @@ from psitext.errors import UserError
 from psitext.explain.mps import formats
 from psitext.files import write_atomic
 from psitext.heads.affine import SequenceHead
+from psitext.heads.decoding import Decoder, DecodingHead, LstmConfig
 from psitext.heads.pretraining import PretrainingHead
 from psitext.model import Model
 from psitext.model.mps import Mps
@@ -23,10 +24,13 @@ from psitext.model.mps.reading import circuit_of
 
 def to_hf(model: Model, folder: Path) -> None:
     """A folder that ``transformers`` loads: BertModel, BertForPreTraining or BertForSequenceClassification, by the
-    model's head.
+    model's head; of a language model GPT2LMHeadModel or LlamaForCausalLM.
     """
     from psitext.hf.bert import write_bert
 
+    if isinstance(model.network.head, DecodingHead):
+        _decoder_to_hf(model, model.network.head.decoder, folder)
+        return
     head, encoder = model.network.head, model.encoder
     if not isinstance(encoder, Bert):
         raise UserError(f"transformers has no {encoder.config.family}; only a BERT can be written for it")
@@ -42,6 +46,16 @@ def to_hf(model: Model, folder: Path) -> None:
         labels=model.task.labels if model.task else (),
         tokenizer=model.tokenizer,
     )
+
+
+def _decoder_to_hf(model: Model, decoder: Decoder, folder: Path) -> None:
+    """A language model. Errors: a decoder that reads a latent, for which transformers has no place; an LSTM."""
+    if isinstance(decoder.config, LstmConfig):
+        raise UserError("transformers has no LSTM; only a causal transformer can be written for it")
+    from psitext.hf.decoders import CausalDecoder, write_decoder
+
+    assert isinstance(decoder, CausalDecoder)
+    write_decoder(folder, decoder, model.writer)
 
 
 EXPORTS: dict[str, Callable[[Model, Path], None]] = {"hf": to_hf}

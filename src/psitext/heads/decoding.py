@@ -58,6 +58,7 @@ class CausalConfig(WritingConfig):
     hidden: int = Field(default=1_024, gt=0)
     norm_eps: float = Field(default=1e-5, gt=0)
     rope_theta: float = Field(default=10_000.0, gt=0)  # of llama
+    activation: Literal["gelu_new", "gelu"] = "gelu_new"  # of gpt2: its tanh form, or by erf (5e-4 apart), much cheaper
     tied: bool = True  # the output matrix is the token embedding
     dropout: float = Field(default=0.0, ge=0, lt=1)
     init_std: float = Field(default=0.02, gt=0)
@@ -73,6 +74,8 @@ class CausalConfig(WritingConfig):
     def _heads_fit(self) -> Self:
         if self.width % self.heads:
             raise ValueError(f"a width of {self.width} cannot be shared over {self.heads} heads")
+        if self.kv_heads is not None and self.model != "llama":
+            raise ValueError(f"kv_heads is for a llama; a {self.model} has as many keys and values as heads")
         if self.kv_heads is not None and self.heads % self.kv_heads:
             raise ValueError(f"{self.heads} heads cannot share {self.kv_heads} heads of keys and values")
         return self

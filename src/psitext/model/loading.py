@@ -1,4 +1,4 @@
-"""Where models come from: psitext's own folders, and BERT checkpoints in Hugging Face's layout."""
+"""Where models come from: psitext's own folders, and checkpoints in Hugging Face's layout."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from psitext.assemble import (
     space_config,
 )
 from psitext.config import build
-from psitext.encoders.vae import Vae
+from psitext.encoders.vae import Nothing, NothingConfig, Vae
 from psitext.errors import UserError
 from psitext.explain.law import WordLaw
 from psitext.heads.decoding import DecoderConfig, DecodingHead
@@ -39,6 +39,7 @@ from psitext.train import checkpoint
 from psitext.train.network import Network
 
 HF = "hf:"
+GGUF = ".gguf"  # a Llama in one file
 
 
 def load(source: str | Path, *, pool: str | None = None) -> Model:
@@ -71,14 +72,34 @@ def load(source: str | Path, *, pool: str | None = None) -> Model:
 
 
 def from_hf(source: str, pool: str | None = None) -> Model:
-    """A Hugging Face BERT, by folder or hub id, as a model without a task."""
+    """A checkpoint in Hugging Face's layout, by folder or hub id, as a model without a task: a BERT, which reads, or a
+    GPT-2 or Llama (also one .gguf file), a language model, which writes.
+    """
     from psitext.hf.bert import read_bert
+    from psitext.hf.checkpoints import SETTINGS, locate, read_json
+    from psitext.hf.decoders.settings import NAMES
 
+    facts = {"from": f"hf:{source}"}
+    if source.endswith(GGUF) and Path(source).is_file():
+        return _language_model(source, facts)
+    settings = locate(source) / SETTINGS
+    if settings.is_file() and read_json(settings).get("model_type") in NAMES:
+        return _language_model(source, facts)
     found = read_bert(source, pool=pool)
     encoder = build_encoder(found.config)
     checkpoint.load_tensors(encoder, found.encoder, source)
     text = TextConfig(max_len=min(found.config.max_len, 512))
-    return Model(Network(encoder, Sentences()).eval(), {TEXT: found.tokenizer}, text, facts={"from": f"hf:{source}"})
+    return Model(Network(encoder, Sentences()).eval(), {TEXT: found.tokenizer}, text, facts=facts)
+
+
+def _language_model(source: str, facts: Mapping[str, Any]) -> Model:
+    from psitext.hf.decoders import read_decoder, read_gguf
+
+    found = read_gguf(Path(source)) if source.endswith(GGUF) else read_decoder(source)
+    decoder = build_decoder(found.config)
+    checkpoint.load_tensors(decoder, found.tensors, source)
+    network = Network(Nothing(NothingConfig()), DecodingHead(decoder)).eval()
+    return Model(network, {WRITTEN: found.tokenizer}, TextConfig(), found.config, facts=facts)
 
 
 def with_pool(model: Model, pool: str) -> Model:

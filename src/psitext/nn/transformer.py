@@ -26,16 +26,19 @@ from psitext.nn.numerics import float32_scores
 Score = Callable[[Tensor, Tensor, Tensor, Tensor | None, float], Tensor]
 
 
+FEW = 32  # keys up to which a fused attention in bfloat16 costs more than it saves
+
+
 def dot_product(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float, scale: float | None = None
 ) -> Tensor:
     """softmax(q k^T / sqrt(E)) v, real, or with ``scale`` in the place of 1 / sqrt(E); softmax in float32.
 
     On a CPU the formula is written out where that is faster: torch's fused kernel knows no dropout there and falls back
-    to a path that draws and checks more than is needed, and in bfloat16 with gradients it takes 1.6 times as long
-    (128 tokens). Every query may attend to something (see ``Batch.mask``), so no row of the softmax is empty.
+    to a path that draws and checks more than is needed, and in bfloat16 it takes 1.6 times as long with gradients (128
+    tokens), and without them in rows of ``FEW`` keys or less. Every query may attend to something (see ``Batch.mask``), so no row of the softmax is empty.
     """
-    written_out = dropout > 0 or (q.dtype == torch.bfloat16 and torch.is_grad_enabled())
+    written_out = dropout > 0 or (q.dtype == torch.bfloat16 and (torch.is_grad_enabled() or k.shape[-2] <= FEW))
     if q.device.type != "cpu" or not written_out:
         return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout, scale=scale)
     scores = (q * (q.shape[-1] ** -0.5 if scale is None else scale)) @ k.transpose(-1, -2)  # (..., R, H, Q, T)

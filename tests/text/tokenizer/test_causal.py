@@ -128,6 +128,29 @@ def test_law_no_text_ends_a_sentence(kind: Kind, text: str) -> None:
     assert not np.isin(ids, [tokenizer.bos, tokenizer.eos, tokenizer.pad]).any()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@given(text=st.text(assigned, max_size=60))
+@example(TEXTS[3])
+@example(FORGED)
+def test_law_places_are_of_the_same_tokens_in_the_text_as_given(kind: Kind, text: str) -> None:
+    tokenizer = learnt(kind)
+    [(ids, places)] = tokenizer.encode_offsets([text])
+    assert ids.tolist() == tokenizer.encode([text])[0].tolist()
+    assert places.shape == (len(ids), 2)
+    assert bool((places[:, 0] <= places[:, 1]).all()) and bool((places <= len(text)).all())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_known_places_of_words(kind: Kind) -> None:
+    """In capitals, too, where they are made small; pieces of bytes begin with the space before a word."""
+    text = "The OLD  crane stopped"
+    [(_, places)] = learn(kind, TEXTS * 3, 330, lowercase=True).encode_offsets([text])
+    cut = [text[first:last] for first, last in places.tolist()]
+    assert "".join(cut).replace(" ", "") == "TheOLDcranestopped"
+    if kind == "words":
+        assert cut == ["The", "OLD", "crane", "stopped"]
+
+
 def test_known_special_names_are_never_learnt_as_words() -> None:
     tokenizer = learn("words", [FORGED] * 9 + ["＜EOS＞ <EOS>"], 40)
     assert tokenizer.tokens(range(4)) == ["<PAD>", "<BOS>", "<EOS>", "<UNK>"]

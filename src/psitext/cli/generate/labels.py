@@ -74,9 +74,11 @@ def fit(
     from psitext.cli.terminal import rows_table
     from psitext.experiments import control
     from psitext.experiments.control.data import labelled
+    from psitext.experiments.control.folder import check_place
     from psitext.model import load
     from psitext.train.adversarial import GanConfig
 
+    check_place(out)  # before minutes are spent
     examples, labels = labelled(data, task, text or "text", label or "label", data_dir, limit)
     tree = {"posterior": posterior, "clarity": clarity, "seed": seed, **({} if steps is None else {"steps": steps})}
     found = control.fit(load(model), examples, labels, GanConfig.model_validate(tree))

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from psitext.errors import UserError, near
 from psitext.experiments.bench import finetuning, optimiser, pretraining, startup, tensors
 from psitext.experiments.bench.complex import heads, layers, steps
+from psitext.experiments.bench.latents.generation import generation_speed
 from psitext.experiments.bench.latents.iwae import SPACES, iwae_speed
 from psitext.experiments.bench.racing import Course
 from psitext.experiments.bench.timing import Measured, one_thread
@@ -99,6 +100,10 @@ def _iwae(inputs: _Inputs, precision: Precision) -> Iterator[Measured]:
         yield iwae_speed(inputs.settings.rounds, inputs.settings.seed, precision, space)
 
 
+def _generation(inputs: _Inputs, precision: Precision) -> Iterator[Measured]:
+    yield generation_speed(inputs.settings.rounds, inputs.settings.seed, precision)
+
+
 BENCHMARKS: dict[str, Callable[[_Inputs], Iterator[Measured]]] = {
     "startup": _startup,
     "batches": _batches,
@@ -116,6 +121,8 @@ BENCHMARKS: dict[str, Callable[[_Inputs], Iterator[Measured]]] = {
     "rac-scale": lambda inputs: tensors.growth(inputs.settings.rounds, inputs.settings.seed),
     "iwae": lambda inputs: _iwae(inputs, "fp32"),
     "iwae-bf16": lambda inputs: _iwae(inputs, "bf16"),
+    "generation": lambda inputs: _generation(inputs, "fp32"),
+    "generation-bf16": lambda inputs: _generation(inputs, "bf16"),
 }
 # Those that compare with other things than transformers.
 TORCH_ALONE = {

@@ -55,8 +55,7 @@ def save(control: Control, folder: Path, model: str | Path) -> None:
 
     Errors: a place that holds something else.
     """
-    if folder.exists() and not (folder / CONTROL).is_file() and (folder.is_file() or any(folder.iterdir())):
-        raise UserError(f"{folder} holds something else than a control; name another folder")
+    check_place(folder)
     place = str(model) if str(model).startswith("hf:") else os.path.relpath(model, folder)
     saved = Saved(
         psitext=__version__,
@@ -73,6 +72,12 @@ def save(control: Control, folder: Path, model: str | Path) -> None:
         checkpoint.write_tensors(checkpoint.tensors_of(control.generator), part / GENERATOR)
         sums = {name: sha256(part / name) for name in (CONTROL, GENERATOR)}
         write_atomic(part / checkpoint.CHECKSUMS, json.dumps(sums, indent=2))
+
+
+def check_place(folder: Path) -> None:
+    """Refuse a place that holds something else."""
+    if folder.exists() and not (folder / CONTROL).is_file() and (folder.is_file() or any(folder.iterdir())):
+        raise UserError(f"{folder} holds something else than a control; name another folder")
 
 
 def load(folder: Path, space: str | None = None) -> Control:

@@ -19,7 +19,7 @@ from psitext.baselines.control import CtrlGenConfig, RivalConfig
 from psitext.config import Config
 from psitext.errors import UserError
 from psitext.experiments.control import fitting
-from psitext.experiments.control.data import Parts, parts_of
+from psitext.experiments.control.data import Parts, key, parts_of
 from psitext.experiments.control.judging import judge_of, judged
 from psitext.experiments.control.rivals import train_rival
 from psitext.experiments.latents.telling import fitted, posterior
@@ -92,7 +92,8 @@ def row(
     seconds = time.monotonic() - began
     rows = {"train": len(parts.train), "judge": len(parts.judge), "held out": len(parts.held_out)}
     rows["written"] = config.sentences * len(parts.labels)
-    examples = {label: texts[:5] for label, texts in written.items()}
+    own = {label: [one for one in texts if key(one) not in judge.seen] for label, texts in written.items()}
+    examples = {label: texts[:5] for label, texts in own.items()}  # no sentence of the data goes into result lines
     return Outcome(judged(judge, written).metrics(), rows, seconds, {**notes, "examples": examples})
 
 

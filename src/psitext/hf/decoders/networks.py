@@ -51,7 +51,7 @@ def build(config: CausalConfig) -> Any:
     their_class: Any = {"gpt2": GPT2LMHeadModel, "llama": LlamaForCausalLM}[config.model]
     settings = their_class.config_class(**to_theirs(config), use_cache=False)
     settings._attn_implementation = register()
-    if config.model == "gpt2":
+    if config.model == "gpt2" and config.activation == "gelu_new":
         settings.activation_function = GELU
     network = their_class(settings)
     _with_our_dropout(network, config.dropout)

@@ -55,7 +55,7 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
 # What a setting has to be, where it is there at all.
 _ONLY: dict[str, dict[str, tuple[Any, ...]]] = {
     "gpt2": {
-        "activation_function": GELUS,
+        "activation_function": (*GELUS, "gelu"),
         "scale_attn_weights": (True,),
         "scale_attn_by_inverse_layer_idx": (False,),
         "add_cross_attention": (False,),
@@ -87,6 +87,8 @@ def from_theirs(settings: Mapping[str, Any], path: Path, **changes: Any) -> Caus
     found = {name: given[their] for name, their in NAMES[kind].items() if their in given}
     if kind == "llama":
         found["rope_theta"] = _rope(given, path)
+    elif given.get("activation_function") == "gelu":
+        found["activation"] = "gelu"
     config = build(CausalConfig, {"model": kind, "latent": 0, **found, **changes}, str(path))
     if kind == "gpt2" and "hidden" not in found:
         return config.model_copy(update={"hidden": 4 * config.width})
@@ -105,7 +107,7 @@ def to_theirs(config: CausalConfig) -> dict[str, Any]:
     settings |= {"bos_token_id": config.bos, "eos_token_id": config.eos}
     if config.model == "gpt2":
         drops = dict.fromkeys(("embd_pdrop", "attn_pdrop"), config.dropout)
-        return settings | drops | {"activation_function": GELUS[0]}
+        return settings | drops | {"activation_function": config.activation}
     return settings | {
         "num_key_value_heads": config.kv_heads or config.heads,
         "head_dim": config.width // config.heads,

@@ -88,7 +88,7 @@ def play(
 
 def _adam(player: Player) -> Adam:
     pace = player.pace
-    return Adam(player.parameters, lr=pace.lr, betas=(pace.beta1, pace.beta2), eps=ADAM_EPS)
+    return Adam(player.parameters, lr=pace.lr, betas=(pace.beta1, pace.beta2), eps=ADAM_EPS, fused=True)
 
 
 def _move(player: Player, optimizer: Adam, step: int, steps: int, move: int, seed: int) -> float:

@@ -1,1 +1,1 @@
-"""Sentence spaces: how fast they are judged (``iwae``)."""
+"""Sentence spaces: how fast they are judged (``iwae``) and written from (``generation``)."""
