@@ -21,7 +21,14 @@ from psitext.errors import UserError
 from psitext.experiments.queue import Bench, jobs, queue_names, read_queue, recipe_of
 from psitext.experiments.results import lines
 from psitext.experiments.runs import corpus
-from psitext.experiments.runs.recipes import COMMANDS, AutoencodeRecipe, PretrainRecipe, Recipe, resolve_recipe
+from psitext.experiments.runs.recipes import (
+    COMMANDS,
+    AutoencodeRecipe,
+    PretrainRecipe,
+    Recipe,
+    RespondRecipe,
+    resolve_recipe,
+)
 from psitext.text.tasks import TASKS, load_task
 from psitext.train.network import Network, parameter_count
 
@@ -52,7 +59,7 @@ def test_law_every_file_is_a_recipe_a_task_or_a_queue_under_a_name_of_its_own() 
 @pytest.mark.parametrize("name", recipe_names())
 def test_smoke_recipe_is_built(name: str) -> None:
     recipe = resolved(name)
-    if recipe.encoder is None:
+    if isinstance(recipe, RespondRecipe) or recipe.encoder is None:
         return
     with torch.device("meta"):  # shapes without memory, so that the largest preset is built too
         if isinstance(recipe, AutoencodeRecipe):
@@ -88,6 +95,10 @@ def test_smoke_queue_names_tasks_and_recipes_that_exist(name: str) -> None:
             recipe = recipe_of(job, bench)
             assert isinstance(recipe, AutoencodeRecipe)
             assert corpus.named(job.task).test, "it is judged on them"
+        elif job.variant.how == "respond":
+            assert isinstance(recipe_of(job, bench), RespondRecipe)
+        elif job.variant.how == "control":
+            assert load_task(job.task).name == job.task
         elif job.variant.how != "appendix-a":
             assert load_task(job.task).name == job.task
             assert recipe_of(job, bench).tree()["task"] == job.task

@@ -153,8 +153,8 @@ def judged_space(
     folder: Path | None = None,
     tell: Tell = lambda done, of: None,
 ) -> Report:
-    """A sentence space, or a language model, on sentences that it has not seen: the bound on ``sentences`` of them, what
-    latents tell on as many as the paper has (10,000); which, a draw keyed by 0 says, the same for every model.
+    """A sentence space, or a language model, on sentences that it has not seen: the bound on ``sentences`` of them,
+    what latents tell on as many as the paper has (10,000); which, a draw keyed by 0 says, the same for every model.
 
     ``seed`` is that of the bound's draws; ``folder`` keeps the bounds that are done.
     """

@@ -11,17 +11,25 @@ from typing import Any, TypeVar
 from psitext.config import MAX_INT
 from psitext.errors import UserError
 from psitext.experiments.autoencode import autoencode_run
+from psitext.experiments.dialog import respond_run
 from psitext.experiments.evaluation import baseline_scores
 from psitext.experiments.finetune import finetune_run, read_labelled
 from psitext.experiments.pretrain import pretrain_run
-from psitext.experiments.runs.folder import R, RunFolder, no_run
-from psitext.experiments.runs.recipes import AutoencodeRecipe, FinetuneRecipe, PretrainRecipe, resolve_recipe
+from psitext.experiments.runs.folder import RunFolder, no_run
+from psitext.experiments.runs.recipes import (
+    AutoencodeRecipe,
+    FinetuneRecipe,
+    PretrainRecipe,
+    RespondRecipe,
+    resolve_recipe,
+)
 from psitext.experiments.runs.tensorboard import TensorBoard
-from psitext.model import Model
+from psitext.model import Model, load
 from psitext.text.tables import check_source
 from psitext.train.loop import Hook
 
 P = TypeVar("P", PretrainRecipe, AutoencodeRecipe)
+A = TypeVar("A", PretrainRecipe, FinetuneRecipe, AutoencodeRecipe)
 
 RUNS = Path("runs")
 FRESH = {"rac": "rac"}  # families that start from nothing on a task, and the recipe of each
@@ -70,7 +78,7 @@ def pretrain(
     given |= {key: name for key, name in halves.items() if name is not None}
     usual = "optimus-mini" if encoder or decoder else "bert-mini"
     recipe = resolve_recipe("pretrain", config or usual, settings, given)
-    assert not isinstance(recipe, FinetuneRecipe)
+    assert isinstance(recipe, PretrainRecipe | AutoencodeRecipe)
     if not recipe.corpus:
         raise UserError(
             "there is no text to pre-train on; name files with --data (or a [[corpus]] table in the recipe)"
@@ -207,6 +215,9 @@ def resume(folder: str | Path, hooks: Sequence[Hook] = (), tensorboard: bool = F
         raise no_run(path, " to go on with")
     if isinstance(recipe, FinetuneRecipe):
         return finetune_as(recipe, path, hooks, tensorboard)
+    if isinstance(recipe, RespondRecipe):
+        respond_run(recipe, path, _watched(hooks, tensorboard, path))
+        return load(path)
     return _pretrained(recipe, path, _watched(hooks, tensorboard, path))
 
 
@@ -244,7 +255,7 @@ def absolute(name: str | Path) -> str:
     return text if text.startswith(("hub:", "toy:", "corpus:")) else str(Path(text).absolute())
 
 
-def _anchored(recipe: R) -> R:
+def _anchored(recipe: A) -> A:
     """The recipe with paths that hold from anywhere; names that are no path here stay as they are."""
 
     def there(name: str | None) -> str | None:

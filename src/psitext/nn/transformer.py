@@ -36,7 +36,8 @@ def dot_product(
 
     On a CPU the formula is written out where that is faster: torch's fused kernel knows no dropout there and falls back
     to a path that draws and checks more than is needed, and in bfloat16 it takes 1.6 times as long with gradients (128
-    tokens), and without them in rows of ``FEW`` keys or less. Every query may attend to something (see ``Batch.mask``), so no row of the softmax is empty.
+    tokens), and without them in rows of ``FEW`` keys or less. Every query may attend to something (see ``Batch.mask``),
+    so no row of the softmax is empty.
     """
     written_out = dropout > 0 or (q.dtype == torch.bfloat16 and (torch.is_grad_enabled() or k.shape[-2] <= FEW))
     if q.device.type != "cpu" or not written_out:

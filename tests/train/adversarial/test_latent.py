@@ -12,7 +12,7 @@ from psitext.train.adversarial import GanConfig, Latents, Player, fit_generator,
 from psitext.train.adversarial.latent import _Game, apart, as_real
 from psitext.train.adversarial.networks import LatentDiscriminator
 
-SMALL = GanConfig(noise=6, width=48, steps=500, batch=96, lr=2e-3, average=0.98)
+SMALL = GanConfig(clarity=0.0, noise=6, width=48, steps=500, batch=96, lr=2e-3, average=0.98)
 CENTRES = torch.tensor([[2.0, 0.0, 0.0, 0.0], [-2.0, 1.0, 0.0, 0.0], [0.0, -2.0, 3.0, 1.0]])
 
 

@@ -51,7 +51,7 @@ def fit(
     clarity: Annotated[
         float,
         typer.Option("--clarity", help="How plain the label is to be; at 0 it is as plain as in the sentences given."),
-    ] = 0.0,
+    ] = 5.0,
     seed: Seed = 0,
 ) -> None:
     """Learn to write by label: a small generator of latents, the space itself unchanged.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,6 +20,7 @@ from psitext.cli.generate.options import (
     how,
     positive,
 )
+from psitext.cli.options import DataDir, Settings
 
 
 def respond(
@@ -71,4 +73,38 @@ def respond(
     typer.echo("\n".join(" ".join(one.split()) for one in answers))
 
 
-COMMANDS = (respond,)
+def fit_responses(
+    model: Annotated[str, typer.Option("--model", "-m", help="The sentence space that answers are written from.")],
+    data: Annotated[
+        list[str] | None, typer.Option("--data", help="Files of dialogues; without any those of the recipe.")
+    ] = None,
+    dev: Annotated[list[str] | None, typer.Option("--dev", help="Files of dialogues to judge by.")] = None,
+    style: Annotated[
+        list[str] | None, typer.Option("--style", help="Text to be able to answer in the style of.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="The run's folder.")] = None,
+    config: Annotated[str, typer.Option("--config", help="A recipe, such as dailydialog.")] = "respond",
+    data_dir: DataDir = None,
+    settings: Settings = None,
+) -> None:
+    """Learn to answer: contexts of dialogues and their responses are fused into a sentence space.
+
+    Example: psitext generate fit-responses --model runs/space --data dialogs.tsv --out runs/dialog
+    """
+    from psitext.cli import early
+
+    early.model(model)
+    early.recipe(config, settings or [])
+    from psitext.cli.terminal import shown
+    from psitext.experiments.dialog import respond as train
+
+    with shown("responses") as hook:
+        folder = train(
+            model, data or (), dev=dev or (), style=style or (), data_dir=data_dir, out=out, config=config,
+            settings=settings or [], hooks=[hook],
+        )  # fmt: skip
+    typer.echo(f"run: {folder}")
+    typer.echo(f'next: psitext generate respond "..." --model {folder}')
+
+
+COMMANDS = (fit_responses, respond)

@@ -16,10 +16,20 @@ from pydantic import Field
 from psitext.baselines.discocat.settings import DiscocatConfig
 from psitext.config import RECIPES, Config, build, read_toml, recipe_hash
 from psitext.errors import UserError, near
+from psitext.experiments.control.table import ControlRow
+from psitext.experiments.dialog.scoring import DialogTest
+from psitext.experiments.dialog.ways import recipe_for
 from psitext.experiments.runs.recipes import AutoencodeRecipe, FinetuneRecipe, PretrainRecipe, Recipe, resolve_recipe
 from psitext.experiments.sweep.protocol import Sweep
 
-SEEDED = ("pretrain", "finetune", "discocat", "compress", "space")  # ways that answer differently under another seed
+SEEDED = (
+    "pretrain",
+    "finetune",
+    "discocat",
+    "compress",
+    "space",
+    "control",
+)  # ways that answer differently under another seed
 Scale = Literal["mini", "full"]
 
 
@@ -38,6 +48,8 @@ class Variant(Config):
         "space",
         "appendix-a",
         "sweep",
+        "control",
+        "respond",
     ] = "finetune"
     recipe: str = "finetune"
     init: str | None = None  # a name that --init gives a model for ("minilm"), or a model as elsewhere
@@ -48,6 +60,8 @@ class Variant(Config):
     limit: int | None = None  # training examples
     set: tuple[str, ...] = ()  # a.b=c laid over the recipe
     discocat: DiscocatConfig = DiscocatConfig()  # settings of how = "discocat", which follows no recipe
+    control: ControlRow = ControlRow()  # settings of how = "control"
+    dialog: DialogTest = DialogTest()  # how = "respond": how answers are tested
     sweep: Sweep | None = None  # settings of how = "sweep"
     sizes: tuple[int, ...] = ()  # of how = "compress": the numbers of a smaller state, chi
     splits: tuple[str, ...] = ()  # to score on; without any the task's dev splits, on which fine-tuning is scored too
@@ -133,12 +147,14 @@ def jobs(queue: Queue) -> Iterator[Job]:
                 yield Job(variant, task, seed)
 
 
-def recipe_of(job: Job, bench: Bench) -> FinetuneRecipe | PretrainRecipe | AutoencodeRecipe:
+def recipe_of(job: Job, bench: Bench) -> Recipe:
     """The complete recipe of a job."""
     variant = job.variant
     if variant.how == "space":
         return _space(job, bench)
     overrides = [*variant.set, f"train.seed={job.seed}"]
+    if variant.how == "respond":
+        return recipe_for(variant.name, overrides, variant.init, bench.data_dir, bench.inits, variant.recipe)
     if variant.how == "pretrain":
         found = resolve_recipe("pretrain", variant.recipe, overrides, {"name": variant.name})
         assert isinstance(found, PretrainRecipe)
@@ -171,9 +187,11 @@ def _in_folder(recipe: Recipe, folder: Path) -> PretrainRecipe:
 
 def hash_of(job: Job) -> str:
     """The hash of a job's recipe without what differs between machines: where data and models lie."""
-    if job.variant.how in ("discocat", "appendix-a", "sweep"):
+    if job.variant.how in ("discocat", "appendix-a", "sweep", "control"):
         return recipe_hash(job.variant.model_copy(update={"tasks": (job.task,), "seeds": (job.seed,)}))
     recipe = recipe_of(job, Bench(Path(), Path(), None, {}))
+    if job.variant.how == "respond":
+        recipe = recipe.model_copy(update={"name": f"{recipe.name}: {recipe_hash(job.variant.dialog)}"})
     if job.variant.sizes:
         recipe = recipe.model_copy(update={"name": f"{recipe.name}: {job.variant.sizes}"})
     return recipe_hash(recipe)

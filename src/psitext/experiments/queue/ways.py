@@ -16,13 +16,21 @@ from psitext.baselines import bag_of_words, frozen
 from psitext.errors import UserError
 from psitext.experiments import evaluation
 from psitext.experiments.autoencode import autoencode_run
+from psitext.experiments.control.table import row as control_row
+from psitext.experiments.dialog.ways import row as dialog_row
 from psitext.experiments.finetune import finetune_run, judged_on, limited, starting_model, texts_of
 from psitext.experiments.pretrain import make_tokenizer, pretrain_run
 from psitext.experiments.queue.plan import Bench, Job, hash_of, recipe_of
 from psitext.experiments.results import lines, stamp
 from psitext.experiments.results.lines import ResultLine
 from psitext.experiments.runs.folder import RunFolder
-from psitext.experiments.runs.recipes import AutoencodeRecipe, CorpusConfig, FinetuneRecipe, PretrainRecipe
+from psitext.experiments.runs.recipes import (
+    AutoencodeRecipe,
+    CorpusConfig,
+    FinetuneRecipe,
+    PretrainRecipe,
+    RespondRecipe,
+)
 from psitext.experiments.sweep.work import work as sweep_work
 from psitext.experiments.tensors import comparing
 from psitext.model.mps.reading import Metric
@@ -67,6 +75,23 @@ def _space(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
     rows = {"train": int(result["facts"]["sentences"]["kept"]), "test": found.sentences, "mi": found.mi_sentences}
     seconds = result["counters"]["seconds"] + time.monotonic() - began
     yield _line(job, "test", {name: scores[name] for name in JUDGED}, rows, seconds, notes)
+    _forget(folder)
+
+
+def _control(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
+    """Sentences written with a label, by a space's generator or a rival, judged."""
+    space = bench.inits.get(str(job.variant.init), str(job.variant.init))
+    found = control_row(job.variant.control, job.task, space, bench.data_dir, job.seed, hook)
+    yield _line(job, "dev", found.metrics, found.rows, found.seconds, found.notes)
+
+
+def _respond(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
+    """Responses to dialogues, trained and tested."""
+    recipe = recipe_of(job, bench)
+    assert isinstance(recipe, RespondRecipe)
+    folder = RunFolder(bench.out / job.name)
+    done = dialog_row(recipe, job.variant.dialog, folder.path, bench.inits, [hook])
+    yield _line(job, "test", done.metrics, done.rows, done.seconds, done.notes)
     _forget(folder)
 
 
@@ -236,6 +261,8 @@ WAYS: dict[str, Callable[[Job, Bench, Hook], Iterator[ResultLine]]] = {
     "discocat": _discocat,
     "pretrain": _pretrain,
     "space": _space,
+    "control": _control,
+    "respond": _respond,
     "appendix-a": _appendix_a,
     "sweep": _sweep,
 }
