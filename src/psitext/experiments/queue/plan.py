@@ -19,6 +19,7 @@ from psitext.errors import UserError, near
 from psitext.experiments.control.table import ControlRow
 from psitext.experiments.dialog.scoring import DialogTest
 from psitext.experiments.dialog.ways import recipe_for
+from psitext.experiments.lowresource.protocol import FewLabels, Plane
 from psitext.experiments.runs.recipes import AutoencodeRecipe, FinetuneRecipe, PretrainRecipe, Recipe, resolve_recipe
 from psitext.experiments.sweep.protocol import Sweep
 
@@ -50,6 +51,9 @@ class Variant(Config):
         "sweep",
         "control",
         "respond",
+        "few-labels",
+        "few-labels-tuned",
+        "plane",
     ] = "finetune"
     recipe: str = "finetune"
     init: str | None = None  # a name that --init gives a model for ("minilm"), or a model as elsewhere
@@ -64,6 +68,9 @@ class Variant(Config):
     dialog: DialogTest = DialogTest()  # how = "respond": how answers are tested
     sweep: Sweep | None = None  # settings of how = "sweep"
     sizes: tuple[int, ...] = ()  # of how = "compress": the numbers of a smaller state, chi
+    few: FewLabels = FewLabels()  # settings of the two ways with few labels
+    plane: Plane = Plane()  # settings of how = "plane"
+    against: tuple[str, ...] = ()  # variants with few labels whose scores are taken off from this one's
     splits: tuple[str, ...] = ()  # to score on; without any the task's dev splits, on which fine-tuning is scored too
 
 
@@ -194,4 +201,8 @@ def hash_of(job: Job) -> str:
         recipe = recipe.model_copy(update={"name": f"{recipe.name}: {recipe_hash(job.variant.dialog)}"})
     if job.variant.sizes:
         recipe = recipe.model_copy(update={"name": f"{recipe.name}: {job.variant.sizes}"})
+    settings = {"few-labels": job.variant.few, "few-labels-tuned": job.variant.few, "plane": job.variant.plane}
+    if job.variant.how in settings:
+        own = f"{job.variant.how} {recipe_hash(settings[job.variant.how])}"
+        recipe = recipe.model_copy(update={"name": f"{recipe.name}: {own}"})
     return recipe_hash(recipe)

@@ -19,6 +19,8 @@ from psitext.experiments.autoencode import autoencode_run
 from psitext.experiments.control.table import row as control_row
 from psitext.experiments.dialog.ways import row as dialog_row
 from psitext.experiments.finetune import finetune_run, judged_on, limited, starting_model, texts_of
+from psitext.experiments.lowresource import fewlabels, injection, plane, tuned
+from psitext.experiments.lowresource.fewlabels import Finding
 from psitext.experiments.pretrain import make_tokenizer, pretrain_run
 from psitext.experiments.queue.plan import Bench, Job, hash_of, recipe_of
 from psitext.experiments.results import lines, stamp
@@ -72,6 +74,7 @@ def _space(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
     found = evaluation.judged_space(model, test, folder=folder.path / "bounds")
     scores = {name: value for name, value in found.record().items() if name in JUDGED}
     notes = {"parameters": result["facts"]["parameters"], "steps": result["counters"]["step"], "k": found.k}
+    notes["curve"] = injection.curve(folder.events())
     rows = {"train": int(result["facts"]["sentences"]["kept"]), "test": found.sentences, "mi": found.mi_sentences}
     seconds = result["counters"]["seconds"] + time.monotonic() - began
     yield _line(job, "test", {name: scores[name] for name in JUDGED}, rows, seconds, notes)
@@ -252,6 +255,32 @@ def _sweep(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
     yield from ()
 
 
+def _few_labels(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
+    """A classifier on few states of an encoder that stays as it is, over the number of labels."""
+    began = time.monotonic()
+    found = fewlabels.few_labels(_finetuning(job, bench), job.variant.few, bench.data_dir)
+    yield _found(job, "test", found, began)
+
+
+def _few_labels_tuned(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
+    """An encoder fine-tuned whole on few labels."""
+    began = time.monotonic()
+    out = bench.out / job.name
+    found = tuned.few_labels_tuned(_finetuning(job, bench), job.variant.few, bench.data_dir, out, hook)
+    yield _found(job, "test", found, began)
+
+
+def _plane(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
+    """A picture of states, and how well labels are told apart."""
+    began = time.monotonic()
+    found = plane.plane(_finetuning(job, bench), job.variant.plane, bench.data_dir)
+    yield _found(job, job.variant.plane.split, found, began)
+
+
+def _found(job: Job, split: str, found: Finding, began: float) -> ResultLine:
+    return _line(job, split, found.scores, found.rows, time.monotonic() - began, found.notes)
+
+
 WAYS: dict[str, Callable[[Job, Bench, Hook], Iterator[ResultLine]]] = {
     "finetune": _finetune,
     "frozen": _frozen,
@@ -265,6 +294,9 @@ WAYS: dict[str, Callable[[Job, Bench, Hook], Iterator[ResultLine]]] = {
     "respond": _respond,
     "appendix-a": _appendix_a,
     "sweep": _sweep,
+    "few-labels": _few_labels,
+    "few-labels-tuned": _few_labels_tuned,
+    "plane": _plane,
 }
 
 

@@ -17,6 +17,8 @@ from psitext.experiments.results import lines
 from psitext.experiments.sweep.work import missing
 from psitext.train.loop import Hook
 
+# Ways that start from a model.
+STARTED = ("finetune", "frozen", "space", "control", "respond", "few-labels", "few-labels-tuned", "plane")
 Show = Callable[[str], AbstractContextManager[Hook]]
 
 
@@ -40,11 +42,7 @@ def _check_init(job: Job, bench: Bench) -> None:
     """Refuse a run still to do whose model nobody has named: what its queue calls it is no place of a model."""
     for init in (job.variant.init, job.variant.encoder, job.variant.decoder):
         named = init is None or init in bench.inits or init.startswith("hf:") or Path(init).exists()
-        if (
-            named
-            or job.variant.how not in ("finetune", "frozen", "space", "control", "respond")
-            or _is_done(job, bench)
-        ):
+        if named or job.variant.how not in STARTED or _is_done(job, bench):
             continue
         raise UserError(
             f"{job.variant.name!r} starts from a model that the queue calls {init!r}; say which one it is with "

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from psitext.config import recipe_hash
 from psitext.errors import UserError
+from psitext.experiments.lowresource import showing
 from psitext.experiments.results import figures, lines, report, stamp, sweeps
 from psitext.experiments.results.lines import ResultLine
 from psitext.experiments.runs.folder import RunFolder, no_run
@@ -58,8 +59,10 @@ def section(queue: Queue, file: Path, drawn: Sequence[str] = ()) -> str:
     found = lines.newest(file)
     if any(run.how == "sweep" for run in queue.runs):
         return _sweeps(queue, _of_its_sweeps(queue, found), drawn)
+    if any(run.how in showing.WAYS for run in queue.runs):
+        return _tables(queue, found, drawn)
     if queue.all_metrics:
-        return _every_metric(queue.title, queue.note.strip(), queue.command, found, queue.paper)
+        return _every_metric(queue.title, queue.note.strip(), queue.command, found, queue.paper, drawn)
     by_cell: dict[tuple[str, str], list[ResultLine]] = {}
     for line in [*found, *_beside(queue, file.parent, {line.task for line in found})]:
         by_cell.setdefault((line.run, _column(line)), []).append(line)
@@ -84,6 +87,8 @@ def drawings(queue: Queue, file: Path) -> dict[str, str]:
             panels = {"left": sweeps.left(curve), "right": sweeps.right(curve), "cosine": sweeps.cosine(curve)}
             found |= {f"-{number}-{side}": panel for side, panel in panels.items() if panel is not None}
         return found
+    if any(run.how in showing.WAYS for run in queue.runs):
+        return showing.drawings(queue, lines.newest(file))
     drawing = figure(queue, file)
     return {} if drawing is None else {"": drawing}
 
@@ -126,6 +131,15 @@ def _sweeps(queue: Queue, found: Sequence[ResultLine], drawn: Sequence[str]) -> 
             "",
         ]
         parts += [f"![{curve.name}]({path})\n" for path in drawn if f"-{number}-" in path]
+    return "\n".join([*parts, _cost(found), ""])
+
+
+def _tables(queue: Queue, found: Sequence[ResultLine], drawn: Sequence[str]) -> str:
+    """The tables of few labels or of pictures, under their figure."""
+    parts = [f"## {queue.title}", "", queue.note.strip(), "", f"Made by: `{queue.command}`", ""]
+    parts += [text for path in drawn for text in (f"![{queue.title}]({path})", "")]
+    for table in showing.tables(queue, found):
+        parts += [f"### {table.title}", "", markdown(table.head, table.rows), ""]
     return "\n".join([*parts, _cost(found), ""])
 
 
@@ -197,12 +211,14 @@ def _every_metric(
     command: str,
     found: Sequence[ResultLine],
     paper: Mapping[str, Mapping[str, float]] = MappingProxyType({}),
+    drawn: Sequence[str] = (),
 ) -> str:
     """A row for every line, a column for every metric; the paper's own rows, in italics, come first."""
     names = list(dict.fromkeys(name for line in found for name in line.metrics))
     rows = [[f"*{run}*", "", *(_number(scores.get(name)) for name in names)] for run, scores in paper.items()]
     rows += [[line.run, line.task, *(_number(line.metrics.get(name)) for name in names)] for line in found]
     text = [note, ""] if note else []
+    text += [part for path in drawn for part in (f"![{title}]({path})", "")]
     made = [f"Made by: `{command}`", ""] if command else []
     return "\n".join([f"## {title}", "", *text, *made, markdown(["", "of", *names], rows), "", _cost(found), ""])
 
