@@ -90,7 +90,7 @@ def write_models(folder: Path) -> None:
     (folder / "unfinished").mkdir()
     shutil.copy(folder / "run" / "recipe.json", folder / "unfinished")
     (folder / "theirs").mkdir()
-    (folder / "theirs" / "config.json").write_text('{"model_type": "gpt2", "vocab_size": 10}')
+    (folder / "theirs" / "config.json").write_text('{"model_type": "t5", "vocab_size": 10}')
     (folder / "full").mkdir()
     (folder / "full" / "precious.txt").write_text("mine")
 
@@ -222,7 +222,7 @@ COMMANDS = {
     "finetune --config no-encoder.toml --data good.csv --init theirs -o out":
         r".*theirs is not a psitext model; a Hugging Face folder is loaded as hf:.*theirs",
     "finetune --config no-encoder.toml --data good.csv --init hf:theirs -o out":
-        r".*theirs holds a model of type 'gpt2', not a BERT; .*",
+        r".*theirs holds a model of type 't5', not a BERT; .*",
     "finetune --config no-encoder.toml --data good.csv --init full -o out": r".*full is not a model: .*",
     "finetune --config ft.toml --data good.csv -o run":
         r"run holds a run of another recipe; give --out another folder.*",

@@ -14,10 +14,11 @@ from psitext.encoders.bert import Bert
 from psitext.errors import UserError
 from psitext.experiments.autoencode import autoencode_run
 from psitext.experiments.export import to_hf
+from psitext.experiments.finetune import starting_model
 from psitext.experiments.latents.start import first_layers
 from psitext.experiments.pretrain import pretrain_run
 from psitext.experiments.runs.folder import RunFolder
-from psitext.experiments.runs.recipes import AutoencodeRecipe, PretrainRecipe, resolve_recipe
+from psitext.experiments.runs.recipes import AutoencodeRecipe, FinetuneRecipe, PretrainRecipe, resolve_recipe
 from psitext.heads.decoding import DecodingHead, Writing
 from psitext.model import Model, load
 from psitext.state import Posterior
@@ -167,6 +168,12 @@ def test_smoke_lstms_are_trained_by_the_same_recipe(text: Path, tmp_path: Path) 
     language = autoencode_run(AutoencodeRecipe(**alone), tmp_path / "lm")
     with pytest.raises(UserError, match="language model"):
         language.encode(["a girl sits"])
+    with pytest.raises(UserError, match="none to pool"):
+        load(tmp_path / "lm", pool="mean")
+    tuned = resolve_recipe("finetune", "finetune", (), {"task": "toy-sentiment", "init": str(tmp_path / "lm")})
+    assert isinstance(tuned, FinetuneRecipe)
+    with pytest.raises(UserError, match="is a language model"):
+        starting_model(tuned)
 
 
 @pytest.mark.parametrize(

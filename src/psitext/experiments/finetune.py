@@ -25,7 +25,7 @@ from psitext.config import recipe_hash
 from psitext.encoders.automaton import Automaton
 from psitext.encoders.bert import Bert
 from psitext.encoders.rac import Rac
-from psitext.encoders.vae import Vae
+from psitext.encoders.vae import Nothing, Vae
 from psitext.errors import UserError
 from psitext.experiments.latents.start import first_layers
 from psitext.experiments.lowresource.draws import per_label
@@ -200,6 +200,10 @@ def starting_model(recipe: FinetuneRecipe) -> Model:
 def _read(init: str, recipe: FinetuneRecipe) -> Model:
     """The model that is named, with the sentence vector and the layers that the recipe asks for."""
     model = load(init, pool=recipe.pool)
+    if isinstance(model.network.encoder, Nothing):
+        raise UserError(
+            f"{init} is a language model, which reads no text into a state; give a BERT or a sentence space"
+        )
     if recipe.pool == "pooled" and recipe.train.freeze and not recipe.fresh:
         _check_pooler(init)
     if recipe.encoder_layers is None:

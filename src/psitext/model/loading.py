@@ -106,6 +106,8 @@ def with_pool(model: Model, pool: str) -> Model:
     """The encoder of a model under another sentence vector, without a head: what read the old vector cannot read
     the new one. Of an encoder with a posterior it is the trunk's: the state that the posterior is made from.
     """
+    if isinstance(model.network.encoder, Nothing):
+        raise UserError("a language model reads no text into a state, so there is none to pool")
     old: Any = model.encoder.trunk if isinstance(model.encoder, Vae) else model.encoder
     config = build(type(old.config), {**old.config.tree(), "pool": pool}, "the sentence vector")
     encoder = build_encoder(config)

@@ -188,8 +188,8 @@ def line(found: Measured, settings: Settings, seconds: float) -> ResultLine:
 
 
 def table(found: Sequence[ResultLine]) -> list[dict[str, str]]:
-    """Lines as rows for a terminal."""
-    return [
+    """Lines as rows for a terminal; a column that none of them fills is left out."""
+    rows = [
         {
             "benchmark": line.task,
             **{name: f"{line.metrics[name]:.3g}" for name in ("ours", "theirs", "ratio")},
@@ -198,3 +198,4 @@ def table(found: Sequence[ResultLine]) -> list[dict[str, str]]:
         }
         for line in found
     ]
+    return [{name: value for name, value in row.items() if any(other[name] for other in rows)} for row in rows]
