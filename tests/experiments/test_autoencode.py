@@ -172,6 +172,8 @@ def test_smoke_lstms_are_trained_by_the_same_recipe(text: Path, tmp_path: Path) 
         load(tmp_path / "lm", pool="mean")
     tuned = resolve_recipe("finetune", "finetune", (), {"task": "toy-sentiment", "init": str(tmp_path / "lm")})
     assert isinstance(tuned, FinetuneRecipe)
+    with pytest.raises(UserError, match="has no space to go on with"):
+        autoencode_run(recipe(text, init=str(tmp_path / "lm")), tmp_path / "other")
     with pytest.raises(UserError, match="is a language model"):
         starting_model(tuned)
 

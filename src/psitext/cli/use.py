@@ -125,6 +125,8 @@ def evaluate(
     if found.writes and found.task is None:
         if data is None:
             raise UserError("a sentence space is judged on sentences; name a file of them with --data")
+        if task is not None or split is not None or baselines:
+            raise UserError("this model writes and answers no task; --task, --split and --baselines do not go with it")
         part = CorpusConfig(
             files=(run.absolute(data),), dir=str(data_dir or Path.cwd()), column=text or "text", lines=True
         )

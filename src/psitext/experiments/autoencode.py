@@ -148,6 +148,8 @@ def _from_model(recipe: AutoencodeRecipe) -> Start:
     head = given.network.head
     if not isinstance(head, DecodingHead):
         raise UserError(f"{recipe.init} is no autoencoder: it does not write; give it as --encoder")
+    if recipe.encoder.family != "nothing" and head.decoder.config.latent == 0:
+        raise UserError(f"{recipe.init} is a language model, which has no space to go on with; give it as --decoder")
     encoder: SpaceEncoder = given.network.encoder  # type: ignore[assignment]
     reader = given.tokenizer if encoder.config.family != "nothing" else None
     halves = (encoder, head.decoder)

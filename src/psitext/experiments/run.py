@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from psitext.config import MAX_INT
+from psitext.config import MAX_INT, read_recipe
 from psitext.errors import UserError
 from psitext.experiments.autoencode import autoencode_run
 from psitext.experiments.dialog import respond_run
@@ -77,6 +77,10 @@ def pretrain(
     halves = {"encoder_from": encoder, "decoder_from": decoder}
     given |= {key: name for key, name in halves.items() if name is not None}
     usual = "optimus-mini" if encoder or decoder else "bert-mini"
+    if (encoder or decoder) and read_recipe(config or usual).get("verb") != "autoencode":
+        raise UserError(
+            f"encoder and decoder are the halves of a sentence space, and {config} is a recipe of another kind"
+        )
     recipe = resolve_recipe("pretrain", config or usual, settings, given)
     assert isinstance(recipe, PretrainRecipe | AutoencodeRecipe)
     if not recipe.corpus:

@@ -23,6 +23,7 @@ from psitext.errors import UserError
 from psitext.experiments.latents import bounds
 from psitext.experiments.latents.bounds import Draws, iwae
 from psitext.experiments.latents.encoded import Encoded, encoded, hit, over_tokens, surprise
+from psitext.experiments.latents.records import Record, Records
 from psitext.text.batches import Batch
 
 
@@ -194,6 +195,17 @@ def test_known_damaged_records_are_named(tmp_path: Path, line: str) -> None:
     (tmp_path / "bounds.jsonl").write_text(line + "\n")
     with pytest.raises(UserError, match=r"bounds\.jsonl line 1 is no record"):
         iwae(spaces.told(S, P), spaces.writer(P), SOURCE, Draws(k=2), tmp_path)
+
+
+def test_law_a_line_that_was_cut_off_costs_one_sentence(tmp_path: Path) -> None:
+    kept = Records(tmp_path, "one")
+    for sentence in range(3):
+        kept.add(Record(sentence, -1.0 - sentence, 1.0, 0.5))
+    whole = (tmp_path / "bounds.jsonl").read_text()
+    (tmp_path / "bounds.jsonl").write_text(whole[:-9])
+    assert list(Records(tmp_path, "one").read()) == [0, 1]
+    kept.add(Record(2, -3.0, 1.0, 0.5))
+    assert (tmp_path / "bounds.jsonl").read_text() == whole
 
 
 def test_known_no_draws_are_refused() -> None:

@@ -125,7 +125,7 @@ def test_known_a_table_says_units_and_rules() -> None:
     assert rows["perplexity per token"]["unit"] == "33 tokens: the end of a sentence is one, its beginning none"
     assert rows["perplexity per byte"]["unit"] == "55 bytes: of UTF-8, and one for the end"
     assert rows["log p(x), bound"]["unit"] == "nats per sentence, 6 draws of each sentence, seed 0"
-    assert rows["mutual information"]["unit"] == "nats, of at most log 6 = 1.79"
+    assert rows["mutual information"]["unit"] == "nats, estimated; its ceiling is log 6 = 1.79"
     assert rows["active units"] == {
         "measure": "active units",
         "value": "3",

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from psitext.errors import UserError
-from psitext.files import append_line
+from psitext.files import append_line, write_atomic
 
 FILE = "bounds.jsonl"
 
@@ -39,7 +39,11 @@ class Records:
         """What is done, by sentence. Errors: a line that is none, or one of another evaluation."""
         if self.path is None or not self.path.is_file():
             return {}
-        lines = self.path.read_text(encoding="utf-8").splitlines()
+        text = self.path.read_text(encoding="utf-8")
+        lines = text.splitlines()
+        if lines and not text.endswith("\n"):  # cut off while it was written; what is missing is measured again
+            write_atomic(self.path, "".join(f"{line}\n" for line in lines[:-1]))
+            lines = lines[:-1]
         found = [self._parsed(line, number) for number, line in enumerate(lines, 1)]
         return {record.sentence: record for record in found}
 

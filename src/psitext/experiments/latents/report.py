@@ -208,10 +208,18 @@ def table(found: Report) -> list[Row]:
     rows.append(_row("log p(x)" if exact else "log p(x), bound", found.log_p_bound, f"nats per sentence, {bound}"))
     if not exact:
         rows += [
-            _row("-ELBO", found.neg_elbo, f"nats per sentence; {found.ppl('token', found.neg_elbo):.4g} per token"),
+            _row(
+                "-ELBO",
+                found.neg_elbo,
+                f"nats per sentence; perplexity {found.ppl('token', found.neg_elbo):.4g} per token",
+            ),
             _row("KL", found.kl, "nats per sentence, of the posterior from the prior"),
             _row("reconstruction", found.rec, "nats per sentence, -log p(x|z) over the same draws"),
-            _row("mutual information", found.mi, f"nats, of at most log {found.mi_sentences:,} = {found.log_n:.2f}"),
+            _row(
+                "mutual information",
+                found.mi,
+                f"nats, estimated; its ceiling is log {found.mi_sentences:,} = {found.log_n:.2f}",
+            ),
             _row("KL of the mixture", found.kl_marginal, "nats, of all posteriors together from the prior"),
             _row("active units", found.active_units, f"of {found.latent}: variance of the mean above 0.01"),
         ]

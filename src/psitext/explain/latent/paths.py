@@ -14,7 +14,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from psitext.errors import UserError
+from psitext.errors import UserError, near
 from psitext.nn.numerics import OPPOSITE, norm, unit
 
 Course = Literal["linear", "spherical"]
@@ -60,6 +60,8 @@ def through(points: Tensor, steps: int, how: Course = "linear") -> tuple[Tensor,
     """
     if len(points) < 2:
         raise UserError(f"a path leads from one sentence to another, so it takes two at least, not {len(points)}")
+    if how not in COURSES:
+        raise UserError(f"a path is one of {', '.join(COURSES)}, not {how!r}{near(how, COURSES)}")
     course, tau = COURSES[how], shares(steps)
     legs = [course(start, end, tau[:-1]) for start, end in pairwise(points)]
     places = [tau[:-1] + number for number in range(len(legs))]
