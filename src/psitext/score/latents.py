@@ -15,6 +15,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from psitext.score.elbo import kl_per_dimension
+
 ACTIVE = 0.01  # of the variance of a mean over sentences, above which its dimension counts as used (Burda et al. 2016)
 BLOCK = 1_024  # sentences against sentences at a time: 8 MB of double
 
@@ -41,7 +43,7 @@ def mutual_information(mean: Tensor, log_var: Tensor, draws: Tensor, block: int 
     constant = 0.5 * mean.shape[1] * math.log(2 * math.pi)
     negentropy = float(-constant - 0.5 * (1 + log_var).sum(1).mean())
     mutual = negentropy - float(log_aggregated(mean, log_var, draws, block).mean())
-    kl = float(divergence(mean, log_var).sum(1).mean())
+    kl = float(kl_per_dimension(mean, log_var).sum(1).mean())
     return Information(mutual, math.log(len(mean)), kl - mutual, kl)
 
 
@@ -67,12 +69,6 @@ def log_aggregated(mean: Tensor, log_var: Tensor, draws: Tensor, block: int = BL
 def merged(total: Tensor, more: Tensor, dim: int = -1) -> Tensor:
     """log(exp(total) + sum over ``dim`` of exp(more)): a log-sum-exp that goes on; it starts at -inf."""
     return torch.logaddexp(total, more.logsumexp(dim))
-
-
-def divergence(mean: Tensor, log_var: Tensor) -> Tensor:
-    """(N, P) KL(q(z_i|x) || p(z_i)) of every sentence and dimension, double; never negative."""
-    mean, log_var = mean.double(), log_var.double()
-    return 0.5 * (mean.square() + torch.expm1(log_var) - log_var)  # expm1: no cancellation near the prior
 
 
 def active_units(mean: Tensor, threshold: float = ACTIVE) -> Tensor:

@@ -23,7 +23,7 @@ from psitext.errors import UserError
 from psitext.files import write_atomic
 from psitext.text.tokenizer.learn import byte_pieces, check, cleaning, lists, whole_words
 from psitext.text.tokenizer.roles import GPT2, OWN, Named, beside, content, either, frame, gpt2, roles
-from psitext.text.tokenizer.vocabulary import FILE, Ids, Wide, backend_of, bare, encoded, spelled
+from psitext.text.tokenizer.vocabulary import FILE, Ids, Wide, backend_of, bare, checked, encoded, spelled
 
 Kind = Literal["bpe", "words"]
 
@@ -105,7 +105,7 @@ class CausalTokenizer:
         Of ``bpe`` the text that ``encode`` read comes back, but for white space and normal form; of ``words``, with
         one space between words.
         """
-        row = [self._checked(one) for one in ids]
+        row = checked(ids, self.vocab_size)
         hidden = {self.bos, self.pad}
         first = next((at for at, one in enumerate(row) if one not in hidden), len(row))  # bos may be the eos, too
         shown = [one for one in takewhile(lambda one: one != self.eos, row[first:]) if one not in hidden]
@@ -113,12 +113,7 @@ class CausalTokenizer:
 
     def tokens(self, ids: Iterable[int]) -> list[str]:
         """The token of every id as the vocabulary spells it (``Ġword``); "" for an id that no token has."""
-        return [self._tokens[self._checked(one)] for one in ids]
-
-    def _checked(self, one: int) -> int:
-        if not 0 <= one < self.vocab_size:
-            raise ValueError(f"{one} is no token id: this vocabulary has {self.vocab_size}")
-        return int(one)
+        return [self._tokens[one] for one in checked(ids, self.vocab_size)]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, CausalTokenizer) and self.fingerprint == other.fingerprint

@@ -112,7 +112,7 @@ class Tokenizer:
 
     def tokens(self, ids: Iterable[int]) -> list[str]:
         """The token of every id as the vocabulary spells it (``##ing``); "" for an id that no token has."""
-        return [self._tokens[self._checked(one)] for one in ids]
+        return [self._tokens[one] for one in checked(ids, self.vocab_size)]
 
     def decode(self, ids: Iterable[int]) -> str:
         """Readable text without [PAD], [CLS] and [SEP]; [UNK] and [MASK] stay, for they stand for something.
@@ -120,16 +120,11 @@ class Tokenizer:
         What ``encode`` gave comes back in normal form: encoded again it has the same ids, if none was [UNK].
         """
         hidden = {self.pad, self.cls, self.sep}
-        shown = [one for one in map(self._checked, ids) if one not in hidden]
+        shown = [one for one in checked(ids, self.vocab_size) if one not in hidden]
         if self._style in ("bytes", "marks"):
             return str(self._backend.decode(shown, skip_special_tokens=False)).strip()
         pieces = (self._tokens[i][2:] if self.continuation[i] else f" {self._tokens[i]}" for i in shown)
         return tight("".join(pieces).strip())
-
-    def _checked(self, one: int) -> int:
-        if not 0 <= one < self.vocab_size:
-            raise ValueError(f"{one} is no token id: this vocabulary has {self.vocab_size}")
-        return int(one)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tokenizer) and self.fingerprint == other.fingerprint
@@ -140,6 +135,15 @@ class Tokenizer:
     def __reduce__(self) -> tuple[Callable[[str], Tokenizer], tuple[str]]:
         # The backend's own pickle forgets that special tokens in a text are text.
         return Tokenizer.from_json, (self.to_json(),)
+
+
+def checked(ids: Iterable[int], vocab_size: int) -> list[int]:
+    """The same ids. Errors: ValueError for one that no vocabulary of this size has."""
+    found = [int(one) for one in ids]
+    for one in found:
+        if not 0 <= one < vocab_size:
+            raise ValueError(f"{one} is no token id: this vocabulary has {vocab_size}")
+    return found
 
 
 def backend_of(text: str, origin: str) -> Backend:
