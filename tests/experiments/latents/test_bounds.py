@@ -238,6 +238,9 @@ from pathlib import Path
 from psitext.experiments.latents.bounds import Draws, iwae
 source = spaces.Made((4, 1, 7, 3, 3, 9))
 folder = None if sys.argv[2] == "-" else Path(sys.argv[2])
+import atexit, torch
+# Handlers run from the last to the first: this one sees what the processes leave behind when they end.
+atexit.register(lambda: sys.stdout.write(f"standing {torch.distributed.is_initialized()}\\n"))
 done = []
 found = iwae(spaces.told(6, 3), spaces.writer(3), source, Draws(k=4), folder, lambda own, of: done.append(of))
 sys.stdout.write(f"{done[-1]} {float(found.log_p.sum())!r}\\n")
@@ -252,6 +255,8 @@ def test_law_processes_share_the_sentences(tmp_path: Path) -> None:
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 0, ended.stderr
     said = [line.split() for line in ended.stdout.splitlines()]
+    assert [line for line in said if line[0] == "standing"] == [["standing", "False"]] * 2, "gloo aborts such processes"
+    said = [line for line in said if line[0] != "standing"]
     whole = iwae(spaces.told(6, 3), spaces.writer(3), spaces.Made((4, 1, 7, 3, 3, 9)), Draws(k=4))
     assert [line[0] for line in said] == ["12", "12"], "half of six sentences with four draws each"
     assert [float(line[1]) for line in said] == pytest.approx([float(whole.log_p.sum())] * 2, abs=1e-10)

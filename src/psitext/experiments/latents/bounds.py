@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from psitext.errors import UserError
 from psitext.experiments.latents.encoded import Encoded, ahead, encoded, over_tokens, surprise
 from psitext.experiments.latents.records import Record, Records, fingerprint
+from psitext.experiments.runs import ranks
 from psitext.heads.decoding import Decoder
 from psitext.nn.numerics import Precision, autocast
 from psitext.randomness import bits
@@ -95,7 +96,7 @@ def bounds(
     records = Records(folder, "" if folder is None else fingerprint(decoder, [], settings))
     kept = records.read()
     order = np.argsort(-read.lengths.numpy(), kind="stable")  # longest first: the first call shows whether memory does
-    number, count = _process()
+    number, count = ranks.place()
     mine = np.asarray([sentence for sentence in order[number::count].tolist() if sentence not in kept], dtype=np.int64)
     was_training = decoder.training
     decoder.eval()
@@ -154,14 +155,6 @@ def noise(seed: int, sentences: Ints, draws: Ints, width: int) -> Tensor:
     ) * 2.0**-52  # of (0, 1): at its ends there is no quantile
     normal: Tensor = torch.special.ndtri(torch.from_numpy(inside))
     return normal
-
-
-def _process() -> tuple[int, int]:
-    """Which process of how many this is."""
-    from accelerate import PartialState
-
-    state = PartialState(cpu=not torch.accelerator.is_available())
-    return int(state.process_index), int(state.num_processes)
 
 
 def _gathered(own: dict[int, Record], processes: int) -> dict[int, Record]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 from contextlib import AbstractContextManager
+from functools import cache
 
 import torch
 from accelerate import Accelerator, PartialState
@@ -10,7 +12,13 @@ from accelerate import Accelerator, PartialState
 
 def accelerator() -> Accelerator:
     """The devices of this run. Without an accelerator of any kind, processes meet over the CPU's own backend."""
+    _state()
     return Accelerator(cpu=not torch.accelerator.is_available())
+
+
+def place() -> tuple[int, int]:
+    """Which process of how many this is."""
+    return int(_state().process_index), int(_state().num_processes)
 
 
 def is_main() -> bool:
@@ -28,5 +36,9 @@ def wait() -> None:
     _state().wait_for_everyone()
 
 
+@cache
 def _state() -> PartialState:
-    return PartialState(cpu=not torch.accelerator.is_available())
+    state = PartialState(cpu=not torch.accelerator.is_available())
+    # A process that ends with its group standing is aborted now and then, after all its work: gloo's threads still run.
+    atexit.register(state.destroy_process_group)
+    return state
