@@ -22,7 +22,7 @@ Tree = dict[str, Any]
 RECIPES = Path(__file__).parent / "recipes"
 # Keys of which a [train] table holds one: a budget of steps laid over a recipe takes the place of its epochs.
 ALTERNATIVES = (frozenset({"steps", "epochs", "minutes", "tokens"}), frozenset({"batch_tokens", "batch_sequences"}))
-RUNS = ("base", "smoke")  # the folders of it that hold recipes of runs
+RUNS = ("base", "smoke", "shipped")  # the folders of it that hold recipes of runs
 MAX_INT = 2**63 - 1  # of every whole number, seeds too: torch and numpy take no more
 
 
