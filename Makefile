@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The stamp is named by what was installed: it is there exactly while these two files say what they said then.
 STAMP := $(VENV)/.installed-$(shell cat pyproject.toml constraints.txt | cksum | cut -d' ' -f1)
-EXTRAS := hf,data,report,track,qnlp,quantum,mitigation,tensor,text,dev
+EXTRAS := hf,data,report,track,qnlp,quantum,mitigation,tensor,text,web,onnx,docs,dev
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test lint types docs-check bench clean
