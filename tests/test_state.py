@@ -98,8 +98,8 @@ def test_law_a_ket_forgets_scale_and_its_probabilities_a_phase(values: list[floa
 
 def test_known_fidelities() -> None:
     ket = SentenceState(torch.tensor([[1, 0], [1, 1j], [0, 2]], dtype=torch.complex64)).to_ket()
-    torch.testing.assert_close(ket[0].fidelity(ket), torch.tensor([1.0, 0.5, 0.0]))
-    torch.testing.assert_close(ket.fidelity(ket), torch.ones(3))
+    torch.testing.assert_close(ket[0].fidelity(ket), torch.tensor([1.0, 0.5, 0.0], dtype=torch.float64))
+    torch.testing.assert_close(ket.fidelity(ket), torch.ones(3, dtype=torch.float64))
     with pytest.raises(UserError, match="kets of width 2 and 3 have no overlap"):
         ket.fidelity(SentenceState(torch.ones(1, 3)).to_ket())
 
@@ -161,3 +161,48 @@ def test_law_samples_of_a_posterior_have_its_mean_and_variance() -> None:
     before = torch.random.get_rng_state()
     posterior.sample()
     assert torch.equal(torch.random.get_rng_state(), before), "the global generator was touched"
+
+
+def test_law_every_kind_is_asked_as_kets() -> None:
+    for state in states():
+        amplitudes = state.amplitudes()
+        assert amplitudes.dtype == torch.complex128 and amplitudes.shape == (4, 6)
+        torch.testing.assert_close(amplitudes.norm(dim=1), torch.ones(4, dtype=torch.float64))
+        torch.testing.assert_close(state.probabilities().sum(1), torch.ones(4))
+        assert (state.qubits, state.width) == (3, 6)
+        assert state.schmidt(1).shape == (4, 2) and state.schmidt([2, 0]).shape == (4, 2)
+        torch.testing.assert_close(state.entropy_bits()[:, 1], state.entropy_bits(2))
+        assert state.reduced([2]).shape == (4, 2, 2) and state.bloch().shape == (4, 3, 3)
+        assert state.mutual_bits().shape == (4, 3, 3)
+        torch.testing.assert_close(state.fidelities()[:, 0], state.fidelity(state[0]))
+        torch.testing.assert_close(state.angles(state[:2])[:, 1], state.angle(state[1]))
+        with pytest.raises(UserError, match="6 is no power of two"):
+            state.entropy_bits(pad=False)
+
+
+def test_known_states_between_two_sentences() -> None:
+    state = states()[0]
+    path = state[0].geodesic(state[1], [0.0, 0.25, 1.0])
+    assert isinstance(path, Ket) and len(path) == 3
+    angle = float(state[0].angle(state[1]))
+    torch.testing.assert_close(path.angle(state[0]), torch.tensor([0.0, angle / 4, angle], dtype=torch.float64))
+    assert len(state.geodesic(state[0], 0.5)) == 4
+    assert len(state.geodesic(state, torch.linspace(0, 1, 4))) == 4
+
+
+def test_known_approximations_keep_the_logical_width() -> None:
+    state = states()[0]
+    made, near = state.to_product(1), state.at_bond(1)
+    assert made.padded and near.width == 6
+    torch.testing.assert_close(state.fidelity(near), made.fidelity / made.inside()[1])
+    exact = state.at_bond(2)
+    torch.testing.assert_close(state.fidelity(exact), torch.ones(4, dtype=torch.float64))
+    assert (state.bond_for(1.0) <= 2).all()
+
+
+def test_known_numbers_of_sentences_that_do_not_fit() -> None:
+    state = states()[0]
+    for ask in (state.fidelity, state.angle):
+        with pytest.raises(UserError, match="4 sentences and 3 are not compared one by one"):
+            ask(state[:3])
+    assert state.fidelities(state[:3]).shape == (4, 3)

@@ -2,6 +2,9 @@
 
 Letters: B sentences, R rows, T tokens, D width. Every state has ``vector`` (B, D), real or complex, and answers
 ``len``, indexing, ``to_ket``, ``to_real`` and ``numpy``. The kinds are closed: SentenceState, Ket, Bond, Posterior.
+
+Any of them is asked as quantum states, too: from ``amplitudes`` on, a State answers for the kets that its vectors
+make, in double (docs/states.md). Of a posterior these are those of its mean, of a bond its scale makes no difference.
 """
 
 from __future__ import annotations
@@ -15,6 +18,9 @@ import torch
 from torch import Tensor
 
 from psitext.errors import UserError
+from psitext.nn.kets import cuts, geometry
+from psitext.nn.kets.product import Product, bond_for, product
+from psitext.nn.kets.qubits import Cut, qubits_for, wide
 from psitext.nn.numerics import MIN_NORM, as_complex, norm, unit
 
 
@@ -57,6 +63,91 @@ class State:
         vector = self.vector.detach().cpu()
         return np.asarray((vector.float() if vector.dtype == torch.bfloat16 else vector).numpy())
 
+    def amplitudes(self) -> Tensor:
+        """(B, D) complex128 amplitudes of unit norm; ``.numpy()`` of it, and of all below, is the array."""
+        return wide(self.to_ket().vector)
+
+    def probabilities(self) -> Tensor:
+        """(B, D) Born probabilities |amplitude|^2."""
+        return self.to_ket().probabilities()
+
+    def fidelity(self, other: State) -> Tensor:
+        """(B,) |<self|other>|^2 in double, sentence by sentence (one sentence is compared with all).
+
+        Errors: other widths; numbers of sentences that are neither equal nor 1.
+        """
+        return geometry.fidelity(*self._beside(other))
+
+    def fidelities(self, other: State | None = None) -> Tensor:
+        """(B, B') |<self|other>|^2 of each with each; without another state, among themselves."""
+        return geometry.fidelities(self.amplitudes(), (self if other is None else other).amplitudes())
+
+    def angle(self, other: State) -> Tensor:
+        """(B,) Fubini-Study distance in radians, from 0 to pi / 2, sentence by sentence. Errors: as ``fidelity``."""
+        return geometry.angle(*self._beside(other))
+
+    def angles(self, other: State | None = None) -> Tensor:
+        """(B, B') Fubini-Study distances of each with each; without another state, among themselves."""
+        return geometry.angles(self.amplitudes(), (self if other is None else other).amplitudes())
+
+    def geodesic(self, other: State, t: float | list[float] | Tensor) -> Ket:
+        """Kets at shares ``t`` in [0, 1] of the shortest ways to another state, at 1 up to a phase.
+
+        One share for all sentences, or one for each; of one sentence to another, as many kets as shares. Errors: as
+        ``fidelity``; a share outside [0, 1].
+        """
+        start, end = self._beside(other)
+        return Ket(geometry.geodesic(start, end, torch.as_tensor(t, dtype=torch.float64, device=start.device)))
+
+    @property
+    def qubits(self) -> int:
+        """n: how many qubits hold the kets; where D is no power of two, with zeros up to 2^n."""
+        return qubits_for(self.width)
+
+    def schmidt(self, cut: Cut, *, pad: bool = True) -> Tensor:
+        """(B, R) Schmidt coefficients, unsquared, descending, after the first ``cut`` qubits or around those named.
+
+        Errors: a cut that there is not; a width that is no power of two, with ``pad`` False (so below, too).
+        """
+        return cuts.schmidt_at(self.amplitudes(), cut, pad=pad)
+
+    def entropy_bits(self, cut: Cut | None = None, *, pad: bool = True) -> Tensor:
+        """(B,) entanglement entropy at a cut, as in ``schmidt``; (B, n - 1) at every cut where none is named."""
+        amplitudes = self.amplitudes()
+        return cuts.entropies(amplitudes, pad=pad) if cut is None else cuts.entropy_at(amplitudes, cut, pad=pad)
+
+    def reduced(self, qubits: Cut, *, pad: bool = True) -> Tensor:
+        """(B, 2^k, 2^k) density matrices of the first so many qubits, or of those named, the others traced out."""
+        return cuts.reduced(self.amplitudes(), qubits, pad=pad)
+
+    def bloch(self, *, pad: bool = True) -> Tensor:
+        """(B, n, 3) Bloch vectors of the single qubits."""
+        return cuts.bloch(self.amplitudes(), pad=pad)
+
+    def mutual_bits(self, *, pad: bool = True) -> Tensor:
+        """(B, n, n) mutual information of two qubits, from 0 to 2 bits; 0 on the diagonal."""
+        return cuts.mutual_bits(self.amplitudes(), pad=pad)
+
+    def to_product(self, bond: int, *, sweeps: int = 0, pad: bool = True) -> Product:
+        """Matrix-product states of at most ``bond``: tensors, fidelity, what each cut lost (nn/kets/product.py)."""
+        return product(self.amplitudes(), bond, sweeps=sweeps, pad=pad)
+
+    def at_bond(self, bond: int, *, sweeps: int = 0, pad: bool = True) -> Ket:
+        """The kets of ``to_product``, of the same width: where that was padded, the part in the width, normalised."""
+        return Ket(self.to_product(bond, sweeps=sweeps, pad=pad).inside()[0])
+
+    def bond_for(self, fidelity: float = 0.99, *, pad: bool = True) -> Tensor:
+        """(B,) the smallest bonds that keep this fidelity, int64."""
+        return bond_for(self.amplitudes(), fidelity, pad=pad)
+
+    def _beside(self, other: State) -> tuple[Tensor, Tensor]:
+        """Amplitudes of both, to be compared sentence by sentence."""
+        if len(self) != len(other) and 1 not in (len(self), len(other)):
+            raise UserError(
+                f"{len(self):,} sentences and {len(other):,} are not compared one by one; take as many of both, or one"
+            )
+        return self.amplitudes(), other.amplitudes()
+
 
 # exp() of more is infinite; one below it leaves room for the rounding of the logarithm itself.
 OVERFLOW = {dtype: float(np.log(torch.finfo(dtype).max)) - 1e-3 for dtype in (torch.float32, torch.float64)}
@@ -89,12 +180,6 @@ class Ket(State):
     def probabilities(self) -> Tensor:
         """(B, D) Born probabilities |amplitude|^2."""
         return self.vector.abs().square()
-
-    def fidelity(self, other: Ket) -> Tensor:
-        """(B,) |<self|other>|^2, sentence by sentence (one sentence is compared with all)."""
-        if self.width != other.width:
-            raise UserError(f"kets of width {self.width} and {other.width} have no overlap; encode both with one model")
-        return (self.vector.conj() * other.vector).sum(-1).abs().square()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

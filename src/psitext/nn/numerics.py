@@ -36,6 +36,9 @@ SETTLED = 2.0**-40  # squared Schmidt coefficients of two long chains that are t
 DEGENERATE = 1e-5  # rounding parts three equal eigenvalues of one Jordan block by epsilon^(1/3): they count as one
 REGRESSION_SETTLED = 1e-7  # largest gradient of a fitted regression: 1e-4 leaves 0.05 in a probability of few rows
 OPPOSITE = 2.0**-20  # |u + v| of unit vectors of float32 numbers: below it only their rounding tells where between lies
+ORTHOGONAL = 2.0**-20  # |<u|v>| of unit vectors of float32 numbers: below it their rounding makes its phase
+FIDELITY_ROUNDING = 2.0**-40  # a fidelity this near to a wanted one is it; float32 amplitudes alone lose 2^-46
+RANK_OF_FLOAT32 = 2.0**-20  # of the largest Schmidt coefficient of float32 amplitudes: what is smaller is rounding
 
 # Of the mean variance of latents, added to all variances of a Gaussian fitted to them: no direction along which few of
 # them happen to lie flat becomes infinitely probable.

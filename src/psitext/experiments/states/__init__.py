@@ -1,0 +1,1 @@
+"""Sentence kets measured: written and drawn for a user, and an experiment on their entanglement and bonds."""
