@@ -37,15 +37,15 @@ def load_table(
     for (one, name), (other, same) in combinations({"text": text, "pair": pair, "label": label}.items(), 2):
         if name is not None and name == same:
             raise UserError(f"--{one} and --{other} both name the column {name!r}")
-    found = list(_user_rows(path, (text, pair, label)))
-    task = _guessed(path, found, text, pair, label, labels, kind)
+    found = list(user_rows(path, (text, pair, label)))
+    task = guessed_task(path, found, text, pair, label, labels, kind)
     return [example for _, example in examples(found, task, str(path)) if example is not None], task
 
 
 def load_like(path: Path | str, task: Task, *, labelled: bool = True) -> list[Example]:
     """Read a further file of a task's kind; with ``labelled`` False no label column is needed, nor read."""
     asked = task if labelled else task.model_copy(update={"label": None})
-    found = _user_rows(path, (task.text, task.pair, asked.label))
+    found = user_rows(path, (task.text, task.pair, asked.label))
     return [example for _, example in examples(found, asked, str(path)) if example is not None]
 
 
@@ -59,13 +59,14 @@ def check_source(task: str | None, own: Mapping[str, object]) -> None:
     raise UserError(f"{given} (--{given}) is about a file of your own (--data); a task says it itself")
 
 
-def _user_rows(path: Path | str, columns: Sequence[str | None]) -> Iterator[Row]:
+def user_rows(path: Path | str, columns: Sequence[str | None]) -> Iterator[Row]:
+    """The rows of a user's table; numbers as columns stand for those of a table without a header line."""
     tabular = not str(path).startswith(HUB) and form_of(Path(path)) in ("tsv", "csv")
     numbered = tabular and all(name is None or name.isdecimal() for name in columns)
     return rows(path, columns=() if numbered else None)
 
 
-def _guessed(
+def guessed_task(
     path: Path | str,
     found: Sequence[Row],
     text: str,
