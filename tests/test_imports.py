@@ -20,13 +20,13 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "psitext"
 ORDER = (
     "errors files config randomness nn state text encoders heads baselines hf score train explain quantum "
-    "assemble model experiments estimator cli studio"
+    "assemble model experiments estimator studio cli"
 ).split()
 # The front door names every room, and the other one only opens it.
 DOORS = {PACKAGE / "__init__.py", PACKAGE / "__main__.py"}
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 PYTHON = sorted(path for top in ("src", "tests", "benchmarks") for path in (ROOT / top).rglob("*.py"))
-SOLE_IMPORTER = {"transformers": "hf", "lambeq": "baselines"} | dict.fromkeys(
+SOLE_IMPORTER = {"transformers": "hf", "lambeq": "baselines", "gradio": "studio"} | dict.fromkeys(
     ("qiskit", "qiskit_aer", "pennylane", "mthree"), "quantum"
 )
 
@@ -139,7 +139,7 @@ def test_known_public_names_resolve() -> None:
 
 HELP = "import runpy, sys; sys.argv = ['psitext', '--help']; runpy.run_module('psitext', run_name='__main__')"
 HEAVY = {"torch", "transformers", "sklearn", "scipy", "accelerate", "datasets", "matplotlib"}
-HEAVY |= {"qiskit", "pennylane", "lambeq"}
+HEAVY |= {"qiskit", "pennylane", "lambeq", "gradio"}
 # Printed when the interpreter ends, however it ends: which heavy packages it had loaded.
 REPORT = f"import atexit, sys; atexit.register(lambda: print(*({HEAVY} & set(sys.modules)), file=sys.stderr)); "
 

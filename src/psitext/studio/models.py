@@ -1,0 +1,91 @@
+"""The models on offer: what each is good for is read from its settings, and it is loaded when somebody uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from psitext.errors import UserError, near
+from psitext.model import Model, folder, load
+from psitext.model.loading import HF
+from psitext.model.shipped import located
+
+STATES, MEASUREMENT, CIRCUITS, WRITING, NEIGHBOURS = TABS = (
+    "states",
+    "measurement",
+    "circuits",
+    "writing",
+    "neighbours",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A model by the name that it is loaded by, and the tabs that it fits."""
+
+    name: str
+    tabs: frozenset[str]
+
+
+class Shelf:
+    """Models on offer in their order, each loaded once, when it is first asked for."""
+
+    def __init__(self, offers: Sequence[Offer]) -> None:
+        self.offers = tuple(offers)
+        self._loaded: dict[str, Model] = {}
+
+    def names(self, tab: str) -> list[str]:
+        """The models that fit a tab."""
+        return [offer.name for offer in self.offers if tab in offer.tabs]
+
+    def model(self, name: object, tab: str) -> Model:
+        """A model for a tab. Errors: none of that name there; as ``load``."""
+        known = self.names(tab)
+        if not isinstance(name, str) or name not in known:
+            raise UserError(f"no model called {str(name)[:80]!r} on this tab{near(str(name)[:80], known)}")
+        if name not in self._loaded:
+            self._loaded[name] = load(name)
+        return self._loaded[name]
+
+
+def offered(names: Sequence[str], shipped: Sequence[str] = ()) -> Shelf:
+    """One's own models, and after them those that come with psitext.
+
+    Errors: as ``load`` of one's own; one that no tab can use; none at all.
+    """
+    own = [offer(name) for name in dict.fromkeys(names)]
+    for found in own:
+        if not found.tabs:
+            raise UserError(f"{found.name} is a language model without a latent, and the studio has no tab for it")
+    both = [*own, *(offer(name) for name in shipped if name not in names)]
+    if not both:
+        raise UserError("no model comes with this psitext; name one of your own with --model")
+    return Shelf(both)
+
+
+def offer(name: str) -> Offer:
+    """What a model is good for. Errors: as ``load``."""
+    if not name:
+        raise UserError("the name of the model is empty; give a run, a model folder, or hf:<folder or hub id>")
+    if name.startswith(HF):
+        model = load(name)  # a checkpoint of others has no settings of ours: a BERT that reads, or a decoder
+        return Offer(name, frozenset() if model.writes else frozenset({STATES, NEIGHBOURS}))
+    return Offer(name, tabs_of(folder.read_config(folder.find(located(name)))))
+
+
+def tabs_of(tree: Mapping[str, Any]) -> frozenset[str]:
+    """The tabs that a model of these settings (``config.json``) fits."""
+    encoder, head, task = tree["encoder"], tree["head"], tree["task"] or {}
+    settings = head["settings"] or {}
+    single = task.get("pair") is None
+    fits = set() if encoder["family"] == "nothing" else {STATES, NEIGHBOURS}
+    if head["for"] == "writing" and settings["latent"] > 0:
+        fits.add(WRITING)
+    if head["for"] == "task" and task.get("kind") == "classification" and single:
+        if settings["kind"] == "measurement":
+            fits.add(MEASUREMENT)
+        linear = encoder["family"] == "rac" and encoder["layers"] == 1 and encoder["biases"]
+        if linear and settings["kind"] == "affine":
+            fits.add(CIRCUITS)
+    return frozenset(fits)
