@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed-$(shell cat pyproject.toml constraints.txt | cksum |
 EXTRAS := hf,data,report,track,qnlp,quantum,mitigation,tensor,text,web,onnx,docs,dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types docs-check bench clean
+.PHONY: help setup demo models test lint types docs docs-check bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -30,6 +30,9 @@ $(STAMP):
 demo: $(STAMP) ## pre-train, fine-tune and compare on the embedded corpus; prints where the report is
 	$(BIN)/psitext demo
 
+models: $(STAMP) ## train what is missing of the models that ship (two hours of one core), pack and describe all
+	$(BIN)/python -m psitext.experiments.shipping $(ARGS)
+
 test: $(STAMP) ## run the tests (those on real data too where PSITEXT_DATA names its folder)
 	$(BIN)/pytest -n $(JOBS) $(ARGS)
 
@@ -40,6 +43,10 @@ lint: $(STAMP) ## check style with ruff
 types: $(STAMP) ## check types with mypy
 	$(BIN)/mypy
 
+docs: $(STAMP) ## build the site of the docs, docs/_build/html; any warning fails
+	SOURCE_DATE_EPOCH=0 $(BIN)/python -m sphinx --builder html -W --keep-going --quiet docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
 docs-check: $(STAMP) ## check the links, paths, code and dependency list of the pages
 	$(BIN)/pytest tests/test_docs.py
 
@@ -47,5 +54,5 @@ bench: $(STAMP) ## measure every speed ratio of the docs on this machine
 	$(BIN)/psitext bench
 
 clean: ## remove .venv, caches and build products; runs/ stays
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/api/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

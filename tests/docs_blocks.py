@@ -1,4 +1,4 @@
-"""What the pages show, as something to try: python blocks to run in order, command lines to parse or run."""
+"""The pages, and what they show as something to try: python blocks to run in order, command lines to parse or run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+# Every page of the site in its folders, without what a build of the site leaves there.
+SITE = sorted(page for page in DOCS.rglob("*.md") if not {"_build", "generated"} & set(page.relative_to(DOCS).parts))
+TOCTREE = re.compile(r"^```\{toctree\}\n((?::[^\n]*\n)*)(.*?)^```$", re.MULTILINE | re.DOTALL)
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # A command of ours, as it is or under a launcher of several processes.
 COMMAND = re.compile(r"(?:\$ )?(?:psitext|(?:accelerate launch|torchrun)\b.* -m psitext) (.*)")
@@ -41,6 +45,17 @@ def commands(page: Path) -> list[tuple[int, list[str], bool]]:
             if command is not None:
                 found.append((number, shlex.split(command[1], comments=True), " -m psitext " in line))
     return found
+
+
+def below(page: Path) -> list[Path]:
+    """The pages of the site that a page's toctrees list, without those that a build makes."""
+    entries = [line for found in TOCTREE.finditer(page.read_text(encoding="utf-8")) for line in found[2].split()]
+    return [page.parent / f"{entry}.md" for entry in entries if not entry.startswith("generated/")]
+
+
+def called(page: Path) -> str:
+    """What a page is called in the output of tests."""
+    return page.relative_to(ROOT).as_posix()
 
 
 def _shortened(code: str, short: Mapping[str, str]) -> str:

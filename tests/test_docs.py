@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
+from docutils import nodes
+from docutils.core import publish_doctree
 
-ROOT = Path(__file__).parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
+import psitext
+from docs_blocks import DOCS, ROOT, SITE, below, called
+
+PAGES = sorted([*ROOT.glob("*.md"), *SITE])
+NAMES = [called(page) for page in PAGES]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -22,6 +28,55 @@ def test_law_links_lead_somewhere(page: Path) -> None:
     targets = [target.partition("#")[0] for target in LINK.findall(page.read_text(encoding="utf-8"))]
     local = [target for target in targets if target and "://" not in target]
     assert [target for target in local if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_law_anchors_lead_to_headings(page: Path) -> None:
+    missing = []
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        file, _, anchor = target.partition("#")
+        there = page.parent / file if file else page
+        if anchor and "://" not in target and there.suffix == ".md" and anchor not in anchors(there):
+            missing.append(target)
+    assert missing == []
+
+
+def test_law_every_page_is_reached_from_the_index() -> None:
+    found, ahead = set(), [DOCS / "index.md"]
+    while ahead:
+        page = ahead.pop()
+        assert page not in found, f"{called(page)} stands in two toctrees"
+        found.add(page)
+        ahead += below(page)
+    assert found == set(SITE)
+
+
+def test_law_the_reference_has_every_public_name_and_modules_that_are_there() -> None:
+    shown = set(re.findall(r"^\.\. auto\w+:: psitext\.(\w+)$", (DOCS / "api" / "index.md").read_text(), re.MULTILINE))
+    assert shown | {"quantum"} == set(psitext.__all__)
+    rooms = runpy.run_path(str(DOCS / "_ext" / "reference.py"))["ROOMS"]
+    paths = [name.replace(".", "/") for _, names in rooms.values() for name in names.split()]
+    assert [path for path in paths if not (ROOT / "src" / "psitext" / f"{path}.py").is_file()] == []
+    pages = re.findall(r"^generated/(\w+)$", (DOCS / "api" / "index.md").read_text(), re.MULTILINE)
+    assert pages == list(rooms)
+
+
+def test_known_docstrings_become_restructured_text() -> None:
+    restructured = runpy.run_path(str(DOCS / "_ext" / "docstrings.py"))["restructured"]
+    text = "A ket |psi>, a* and x_t:\n\n    U = exp(iH)\n\n- one ``a_b``\n  goes on\n- two"
+    found = "\n".join(restructured(text.split("\n")))
+    assert "A ket \\|psi>, a\\* and x\\_t:" in found
+    assert "::\n\n        U = exp(iH)\n" in found
+    assert "- one ``a_b``\n  goes on\n- two" in found
+    tree = publish_doctree(found, settings_overrides={"report_level": 1, "halt_level": 1})
+    assert [node.astext() for node in tree.findall(nodes.literal_block)] == ["    U = exp(iH)".strip()]
+    assert [node.astext() for node in tree.findall(nodes.list_item)] == ["one a_b\ngoes on", "two"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_law_the_tests_that_a_page_names_are_there(page: Path) -> None:
+    named = set(re.findall(r"`(test_(?:known|law|parity|smoke)_\w+)`", page.read_text(encoding="utf-8")))
+    assert sorted(named - all_tests()) == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
@@ -80,6 +135,23 @@ def test_law_every_dependency_is_pinned() -> None:
     pins = [line for line in text.splitlines() if line and not line.startswith("#")]
     assert [pin for pin in pins if not re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][0-9A-Za-z.]*", pin)] == []
     assert {bare(line) for line in lines} - {bare(pin) for pin in pins} == set()
+
+
+@cache
+def all_tests() -> frozenset[str]:
+    """The names of all tests."""
+    files = (ROOT / "tests").rglob("*.py")
+    return frozenset(name for file in files for name in re.findall(r"^def (test_\w+)", file.read_text(), re.MULTILINE))
+
+
+@cache
+def anchors(page: Path) -> frozenset[str]:
+    """The headings of a page as GitHub and the site name them."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    headings = [
+        re.sub(r"[`*]", "", heading).strip().lower() for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    ]
+    return frozenset(re.sub(r"[^\w\- ]", "", heading).replace(" ", "-") for heading in headings)
 
 
 def bare(requirement: str) -> str:

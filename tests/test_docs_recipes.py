@@ -86,6 +86,15 @@ def test_law_every_key_of_a_sentence_space_is_on_the_page_with_its_default() -> 
     assert all(row[2] for row in page["Sentence spaces"])
 
 
+def test_law_every_key_of_responses_is_on_the_page_with_its_default() -> None:
+    page = tables()
+    own = {row[0]: default(row[1]) for row in page["Responses"]}
+    elsewhere = ("train.", "style.")  # those of every recipe, and of a corpus
+    expected = {key: value for key, value in keys(VERBS["respond"]) if not key.startswith(elsewhere)}
+    assert own == {key: list(value) if isinstance(value, tuple) else value for key, value in expected.items()}
+    assert all(row[2] for row in page["Responses"])
+
+
 WRITER = {f"writer.{name}": value for name, value in AutoencodeRecipe().writer}  # not what a tokenizer is elsewhere
 KINDS = {
     **{f'`encoder.family = "{name}"`': (config, "encoder.", "family") for name, (config, _) in ENCODERS.items()},
