@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,14 +12,17 @@ import torch
 
 from psitext.assemble import build_encoder
 from psitext.errors import UserError
-from psitext.experiments.bench import finetuning, pretraining, startup, suite
+from psitext.experiments.bench import finetuning, pretraining, suite
 from psitext.experiments.bench.racing import Course
 from psitext.experiments.bench.timing import Measured, Timing, compare, one_thread
+from psitext.experiments.bench.using import encoding, startup
 from psitext.experiments.results import lines
 from psitext.experiments.results.pages import measurements
 from psitext.heads.affine import AffineConfig
+from psitext.model import load
 from psitext.nn.numerics import Precision
 
+RESULTS = Path(__file__).parents[1] / "results"
 TINY = Course(rounds=1, steps=2, sequences=4)
 
 
@@ -121,6 +125,77 @@ def test_smoke_startup(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(startup, name, ("-c", "sum(range(1_000_000))"))
     found = startup.startup(rounds=1, seed=0)
     assert len(found) == 3 and all(one.ours > 0 and one.theirs > 0 for one in found)
+
+
+def test_parity_both_sides_encode_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("sentence_transformers")
+    monkeypatch.setattr(encoding.shipped, "names", list)
+    found = encoding.read(None, None, sentences=40)
+    assert found.named == "toy-sentiment, 2 layers of 128" and len(found.texts) == 40
+    monkeypatch.setattr(encoding, "POOLS", {"cls": "[CLS]"})
+    (measured,) = encoding.encoding_speed(found, rounds=1, seed=0)
+    assert measured.name == "encoding toy-sentiment, 2 layers of 128, [CLS], against sentence-transformers"
+    assert measured.ratio == pytest.approx(measured.ours / measured.theirs)
+    found.write(tmp_path / "ours", tmp_path / "theirs")
+    ours = load(tmp_path / "ours").encode([startup.SENTENCE]).numpy()[0].tolist()
+    names: dict[str, object] = {"print": lambda value: said.append(value)}
+    said: list[list[float]] = []
+    exec(startup.THEIR_ENCODING.format(folder=str(tmp_path / "theirs"), sentence=startup.SENTENCE), names)
+    assert said[0] == pytest.approx(ours, abs=1e-5)
+
+    def wrong(folder: Path, pool: str) -> Callable[[list[str]], np.ndarray]:
+        return lambda texts: np.zeros((len(texts), 128))
+
+    monkeypatch.setattr(encoding, "sentence_encoder", wrong)
+    with pytest.raises(AssertionError, match="the vectors of the two sides differ by"):
+        next(encoding.encoding_speed(found, rounds=1, seed=0))
+
+
+def test_smoke_one_sentence_from_the_shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    ran: list[startup.Arguments] = []
+    monkeypatch.setattr(startup, "start", ran.append)
+    monkeypatch.setattr(startup, "children_seconds", iter(range(100)).__next__)
+    found = startup.encoding("tiny", tmp_path / "ours", tmp_path / "theirs", rounds=1, seed=0)
+    assert found.name == "`psitext encode` of one sentence, tiny, against the same in transformers"
+    assert {arguments[0] for arguments in ran} == {"-m", "-c"} and (found.ours, found.theirs) == (1, 1)
+
+
+# Which benchmark makes a committed line, by how its name begins.
+MAKES = {
+    "`psitext": "startup",
+    "`import": "startup",
+    "encoding ": "encoding",
+    "building ": "batches",
+    "pre-training on .* fp32": "pretraining",
+    "pre-training on .* bf16": "pretraining-bf16",
+    "fine-tuning on .* fp32": "finetuning",
+    "fine-tuning on .* bf16": "finetuning-bf16",
+    "a CAdamW step": "cadamw",
+    "QBERT's .*fp32": "complex-layer",
+    "QBERT's .*bf16": "complex-layer-bf16",
+    "exp.iH. of": "unitary-head",
+    "a step of .* fp32": "qbert-pretraining",
+    "a step of .* bf16": "qbert-pretraining-bf16",
+    "(a training step of a RAC|entropies of .* quimb)": "rac",
+    "(a training step|entropies) of RACs, ": "rac-scale",
+    "the bound of .* fp32": "iwae",
+    "the bound of .* bf16": "iwae-bf16",
+    ".* sentences of .* fp32": "generation",
+    ".* sentences of .* bf16": "generation-bf16",
+}
+
+
+def test_law_every_speed_on_the_results_page_can_be_measured_by_name() -> None:
+    assert set(MAKES.values()) == set(suite.BENCHMARKS)
+    committed = [line for file in sorted(RESULTS.glob("*.jsonl")) for line in lines.read(file) if line.split == "speed"]
+    assert committed
+    made = {line.task: [name for start, name in MAKES.items() if re.match(start, line.task)] for line in committed}
+    assert [task for task, names in made.items() if len(names) != 1] == []
+
+
+def test_law_every_benchmark_is_on_the_page() -> None:
+    page = (RESULTS.parent / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    assert [name for name in suite.BENCHMARKS if f"`{name}`" not in page] == []
 
 
 def test_known_results_are_lines_of_one_table(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from psitext.assemble import (
 )
 from psitext.config import RECIPES, read_recipe, recipe_hash, recipe_names
 from psitext.errors import UserError
+from psitext.experiments.compare import settings as comparisons
 from psitext.experiments.queue import Bench, jobs, queue_names, read_queue, recipe_of
 from psitext.experiments.results import lines
 from psitext.experiments.runs import corpus
@@ -53,6 +54,7 @@ def test_law_every_file_is_a_recipe_a_task_or_a_queue_under_a_name_of_its_own() 
     # Recipes are known by their file's name alone, so two of one name would hide each other here.
     corpora = [RECIPES / "corpora" / f"{name}.toml" for name in corpus.names()]
     named: list[Path] = [*recipe_names().values(), *RECORDS, *queue_names().values(), *corpora]
+    named += comparisons.presets().values()
     assert sorted(named) == sorted(RECIPES.rglob("*.toml"))
 
 
@@ -99,6 +101,8 @@ def test_smoke_queue_names_tasks_and_recipes_that_exist(name: str) -> None:
             assert isinstance(recipe_of(job, bench), RespondRecipe)
         elif job.variant.how == "control":
             assert load_task(job.task).name == job.task
+        elif job.variant.how == "reconstruction":
+            assert corpus.named(job.task).test, "its sentences are written again"
         elif job.variant.how != "appendix-a":
             assert load_task(job.task).name == job.task
             assert recipe_of(job, bench).tree()["task"] == job.task

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from psitext.errors import UserError
+    from psitext.estimator import SentenceClassifier, SentenceRegressor, SentenceStateTransformer
+    from psitext.experiments.compare.comparing import compare
     from psitext.experiments.run import finetune, pretrain
     from psitext.model import Model, load
     from psitext.state import Bond, Ket, Posterior, SentenceState
@@ -21,11 +23,15 @@ __all__ = [
     "load",
     "pretrain",
     "finetune",
+    "compare",
     "Model",
     "SentenceState",
     "Ket",
     "Bond",
     "Posterior",
+    "SentenceClassifier",
+    "SentenceRegressor",
+    "SentenceStateTransformer",
     "UserError",
     "quantum",
 ]
@@ -34,11 +40,15 @@ _HOMES = {
     "load": "psitext.model",
     "pretrain": "psitext.experiments.run",
     "finetune": "psitext.experiments.run",
+    "compare": "psitext.experiments.compare.comparing",
     "Model": "psitext.model",
     "SentenceState": "psitext.state",
     "Ket": "psitext.state",
     "Bond": "psitext.state",
     "Posterior": "psitext.state",
+    "SentenceClassifier": "psitext.estimator",
+    "SentenceRegressor": "psitext.estimator",
+    "SentenceStateTransformer": "psitext.estimator",
     "UserError": "psitext.errors",
 }
 

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from psitext.baselines.lstm import LstmDecoder, LstmPosterior, LstmPosteriorConfig
 from psitext.baselines.recurrent import Recurrent, RecurrentConfig, Vectors, VectorsConfig
@@ -238,11 +239,25 @@ def _memory() -> float:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
+FILLS = ("normal_", "uniform_", "trunc_normal_", "xavier_uniform_", "kaiming_uniform_", "orthogonal_")
+
+
+class _Shapes(TorchFunctionMode):
+    """Weights are made and not drawn. To draw on the device "meta" loads torch's compiler, which takes as long as all
+    the rest of loading a small model.
+    """
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__name__", "") in FILLS:
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **(kwargs or {}))
+
+
 def _seeded(make: Callable[[], M], seed: int) -> M:
     """Build under a seed of its own; the caller's random state is left as it was. Errors: no memory for its weights."""
     try:
         with torch.random.fork_rng(devices=[]):
-            with torch.device("meta"):  # shapes alone; a system that lends more memory than it has would kill us later
+            with torch.device("meta"), _Shapes():  # a system that lends more memory than it has would kill us later
                 size = sum(weight.numel() * weight.element_size() for weight in make().parameters())
             if size > _memory():
                 raise MemoryError

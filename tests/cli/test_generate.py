@@ -13,7 +13,7 @@ import pytest
 import door
 import tellers
 import tiny
-from psitext.cli.generate import options
+from psitext.cli.generate import options, sentences
 from psitext.experiments.latents import telling
 from psitext.experiments.latents.told import Told
 from psitext.explain.latent import neighbours, paths, prior, prior_file
@@ -128,6 +128,12 @@ def test_known_reconstructions(place: Path) -> None:
     lines, rest = kept(place, "reconstruct", B, "-m", "space", "--beams", 3, "--max-len", 4)
     same(lines, telling.reconstruct(tellers.space(), [B], beams))
     assert rest.startswith("of 1 sentence: ")
+
+
+def test_known_sentences_of_unknown_words(place: Path) -> None:
+    told = "1 sentence is mostly of words or signs that this model does not know, so its latent says little\n"
+    said(place, "reconstruct", A, "\u732b\u304c\u3044\u308b", "a girl laughs", "-m", "space", err=told)
+    assert sentences.line("a\x1b[2J girl\n sits") == r"a\x1b[2J girl sits"
 
 
 def test_known_interpolations(place: Path) -> None:

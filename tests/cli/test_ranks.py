@@ -119,3 +119,42 @@ def test_law_torchrun_finds_the_processes(tmp_path: Path) -> None:
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.count("model: run/model") == 1
     assert [event["step"] for event in toys.events(tmp_path / "run")] == [3, 3]
+
+
+QBERT = """
+[[corpus]]
+files = ["toy:60"]
+[tokenizer]
+vocab_size = 120
+[encoder]
+family = "qbert"
+width = 8
+layers = 1
+heads = 2
+hidden = 12
+max_len = 32
+dropout = 0
+attention_dropout = 0
+[samples]
+max_len = 32
+[train]
+steps = 4
+batch_tokens = 400
+accumulation = 2
+log_every = 1
+evaluate_every = 4
+precision = "fp32"
+optim.kind = "cadamw"
+optim.lr = 3e-3
+optim.eps = 1e-4
+"""
+
+
+def test_law_two_processes_train_a_complex_encoder_as_one_does(tmp_path: Path) -> None:
+    (tmp_path / "qbert.toml").write_text(QBERT, encoding="utf-8")
+    command = ["pretrain", "--config", "qbert.toml", "-o"]
+    one = door.run(*command, "one", "--set", "train.accumulation=4", cwd=tmp_path)
+    assert one.code == 0, one.err
+    said = done(door.ranks(2, *command, "two", cwd=tmp_path))
+    assert "model: two/model" in said.out
+    assert_close_runs(tmp_path / "two", tmp_path / "one")

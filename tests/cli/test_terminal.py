@@ -45,3 +45,30 @@ def test_known_tables(capsys: pytest.CaptureFixture[str]) -> None:
     assert "0.2500" in capsys.readouterr().out
     terminal.rows_table([])
     assert capsys.readouterr().out == ""
+
+
+def test_known_control_characters_do_not_reach_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
+    assert terminal.plain("caf\u00e9 \u732b\ttab\nline") == "caf\u00e9 \u732b\ttab\nline"
+    assert terminal.plain("\x1b[2J\x07\r\x9b\x00") == r"\x1b[2J\x07\x0d\x9b\x00"
+    terminal.rows_table([{"sentence": "a \x1b[31mred\x1b[0m girl", "written": "\x08"}])
+    out = capsys.readouterr().out
+    assert "\x1b" not in out and r"a \x1b[31mred\x1b[0m girl" in out and r"\x08" in out
+
+
+def collapsed(step: int, value: float) -> dict[str, object]:
+    return {"kind": "dev", "step": step, "collapsed": value, "latent_gap": 0.1, "rec": 20.0, "active_units": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("found", "told", "ends"),
+    [([1.0, 1.0, 1.0], [1, 3], True), ([1.0, 0.0], [1], False), ([0.0, 1.0], [2], False), ([0.0], [], False)],
+)
+def test_law_a_collapse_is_told_once_and_at_the_end(
+    found: list[float], told: list[int], ends: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with terminal.shown("space") as hook:
+        for step, value in enumerate(found, 1):
+            hook(collapsed(step, value))
+    lines = [line for line in capsys.readouterr().err.splitlines() if "does not use its latents" in line]
+    assert [int(line.split("at step ")[1].split(":")[0]) for line in lines] == told
+    assert any("3 evaluations found it so" in line for line in lines) == ends

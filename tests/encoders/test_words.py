@@ -7,7 +7,7 @@ import torch
 from torch.testing import assert_close
 
 import tiny
-from psitext.encoders.words import Words, WordsConfig
+from psitext.encoders.words import Words, WordsConfig, principal
 
 SHAPE = WordsConfig(vocab_size=tiny.VOCAB, features=3, max_len=8)
 LENGTHS = [8, 5, 2]
@@ -47,3 +47,43 @@ def test_known_how_far_new_vectors_lie_from_zero(spread: float) -> None:
     words = Words(SHAPE.model_copy(update={"spread": spread, "pad": "word"}))
     assert 0.8 * spread < words.token.weight.abs().max() <= spread
     assert words.filler is not None and words.filler.abs().max() <= spread
+
+
+def lent(seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    """Vectors of other sizes along every axis, and how often their words occur; some never."""
+    generator = torch.Generator().manual_seed(seed)
+    vectors = torch.randn(40, 6, generator=generator) * torch.tensor([3.0, 0.1, 1.0, 2.0, 0.5, 0.2]) + 5
+    return vectors, torch.randint(0, 4, (40,), generator=generator)
+
+
+def test_parity_principal_features_are_those_of_the_words_written_out() -> None:
+    vectors, counts = lent()
+    found = principal(vectors, counts, 3)
+    written = vectors.double().repeat_interleave(counts, dim=0)
+    centre = written.mean(0)
+    _, _, directions = torch.linalg.svd(written - centre, full_matrices=False)
+    wanted = (vectors.double() - centre) @ directions[:3].T
+    scale = (wanted.repeat_interleave(counts, dim=0).square().mean()).sqrt()
+    assert found.dtype == torch.float32
+    assert_close(found.double().abs(), wanted.abs() / scale, rtol=1e-5, atol=1e-5)
+
+
+def test_law_all_principal_features_keep_how_words_lie_to_each_other() -> None:
+    vectors, counts = lent()
+    found = principal(vectors, counts, 6)
+    near, far = torch.cdist(found, found), torch.cdist(vectors, vectors)
+    assert_close(near / near.max(), far / far.max(), rtol=1e-4, atol=1e-4)
+    assert_close(principal(10 * vectors - 3, counts, 6), found, rtol=1e-4, atol=1e-4)
+
+
+def test_known_principal_features_have_a_size_and_an_order() -> None:
+    vectors, counts = lent()
+    found, share = principal(vectors, counts, 4).double(), counts.double()[:, None] / counts.sum()
+    size = (share * found.square()).sum(0)
+    assert float(size.mean()) == pytest.approx(1, rel=1e-5)
+    assert size.tolist() == sorted(size.tolist(), reverse=True)
+    assert_close((share * found).sum(0), torch.zeros(4, dtype=torch.float64), rtol=0, atol=1e-5)
+    alike = principal(torch.ones(40, 6), counts, 2)
+    assert not alike.any()
+    with pytest.raises(ValueError, match="7 directions"):
+        principal(vectors, counts, 7)

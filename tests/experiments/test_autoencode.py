@@ -75,6 +75,19 @@ def test_smoke_a_space_reads_and_writes_and_comes_back_from_its_folder(text: Pat
     assert "writes sentences: gpt2, 2 layers of width 16" in (tmp_path / "run" / "model" / "card.md").read_text()
 
 
+def test_known_notes_of_a_run_say_what_was_left_out_and_what_was_not_judged(text: Path, tmp_path: Path) -> None:
+    made = autoencode_run(recipe(text), tmp_path / "space")
+    [note] = made.facts["notes"]
+    assert note.startswith("trained on 48 of ") and "left out" in note
+    few = tmp_path / "few.txt"
+    few.write_text("\n".join(["a girl sits", "the dog sleeps in a bed"] * 20))  # every sentence has too many copies
+    made = autoencode_run(recipe(few), tmp_path / "few")
+    [note] = made.facts["notes"]
+    assert "no sentence could be held out" in note and "its last weights are kept" in note
+    all_of_it = autoencode_run(recipe(few, sentences={"held_out": 0}), tmp_path / "all")
+    assert all_of_it.facts["notes"] == [], "who asked for none to be held out knows it"
+
+
 def test_law_a_run_that_was_stopped_is_the_run_that_was_not(text: Path, tmp_path: Path) -> None:
     whole = recipe(text, train={"checkpoint_every": 2})
     through = autoencode_run(whole, tmp_path / "through")
@@ -183,7 +196,7 @@ def test_smoke_lstms_are_trained_by_the_same_recipe(text: Path, tmp_path: Path) 
     [
         ({"decoder": {"latent": 5}}, "latents of 4 numbers, the decoder reads 5"),
         ({"init": "x", "encoder_from": "y"}, "init is a whole autoencoder"),
-        ({"encoder_layers": 2}, "encoder_from, which is not given"),
+        ({"encoder_layers": 2}, "encoder_from .--encoder., which is not given"),
         ({"whiten": True}, "init, which is not given"),
         ({"decoder": {"max_len": 12}}, "do not fit the 12 positions of the decoder"),
         ({"writer": {"kind": "wordpiece"}}, "writer.kind is 'bpe' or 'words'"),

@@ -8,9 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import tellers
 import toys
 from psitext.errors import UserError
 from psitext.experiments import evaluation
+from psitext.experiments.runs.folder import Stopped
+from psitext.experiments.runs.recipes import CorpusConfig
 from psitext.model import Model, load
 from psitext.text.examples import Example, Task
 from psitext.text.tasks import load_task, read_split
@@ -99,3 +102,22 @@ def test_known_a_submission_in_glues_form(words: Model, tmp_path: Path) -> None:
         evaluation.write_submission({"toy-tags": model}, tmp_path / "none.zip", tmp_path)
     assert evaluation.submission_name("mnli", "test_matched") == "mnli-m"
     assert evaluation.submission_name("mnli", "test_mismatched") == "mnli-mm"
+
+
+def test_law_an_evaluation_that_is_interrupted_says_what_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "some.txt").write_text("\n".join(tellers.SENTENCES))
+    part = CorpusConfig(files=(str(tmp_path / "some.txt"),), lines=True)
+
+    def stop(done: int, of: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(Stopped, match=r"the bounds of \d+ sentences are kept in .*kept, and the same command goes on"):
+        evaluation.judged_space(tellers.space(), part, draws=2, folder=tmp_path / "kept", tell=stop)
+    with pytest.raises(Stopped, match="nothing of it is kept"):
+        evaluation.judged_space(tellers.space(), part, draws=2, tell=stop)
+    report = evaluation.judged_space(tellers.space(), part, draws=2, folder=tmp_path / "kept")
+    assert report.sentences == 12
+    with pytest.raises(UserError, match="is a file"):
+        evaluation.judged_space(tellers.space(), part, draws=2, folder=tmp_path / "some.txt")

@@ -13,7 +13,15 @@ from pydantic import ValidationError
 import toys
 import vaes
 from psitext.errors import UserError
-from psitext.experiments.finetune import calibrated, class_weights, finetune_run, limited, read_labelled, texts_of
+from psitext.experiments.finetune import (
+    Labelled,
+    calibrated,
+    class_weights,
+    finetune_run,
+    limited,
+    read_labelled,
+    texts_of,
+)
 from psitext.experiments.runs.folder import RunFolder
 from psitext.experiments.runs.recipes import LabelledConfig
 from psitext.model import load
@@ -98,6 +106,26 @@ def test_law_a_head_reads_a_space_s_latent_or_the_state_that_it_is_made_from(
     assert [answer.probability for answer in again.predict(texts)] == [
         answer.probability for answer in model.predict(texts)
     ]
+
+
+@pytest.mark.parametrize("judged", [True, False])
+def test_law_rows_in_memory_train_what_a_file_of_them_does(judged: bool, tmp_path: Path) -> None:
+    """Without rows to judge by, all is learnt from, and no temperature is fitted."""
+    recipe = toys.finetuning(QUICK, **own(tmp_path))
+    data = read_labelled(recipe)
+    bare = toys.finetuning(QUICK)
+    given = data if judged else Labelled(data.task, data.train, {})
+    model = finetune_run(bare, tmp_path / "run", given=given)
+    assert finetune_run(bare, tmp_path / "run", given=given).predict(["good fine"]) == model.predict(["good fine"])
+    if judged:
+        texts = [text for text, _ in toys.words_and_labels(8)]
+        assert finetune_run(recipe, tmp_path / "file").predict(texts) == model.predict(texts)
+    else:
+        assert (model.temperature, model.facts["scores"], model.facts["best step"]) == (1.0, {}, 4)
+    with pytest.raises(UserError, match="were in memory when it began"):
+        finetune_run(bare, tmp_path / "run")
+    with pytest.raises(UserError, match="rows are not those"):
+        finetune_run(bare, tmp_path / "run", given=Labelled(data.task, data.train[::-1], given.dev))
 
 
 def test_known_every_text_teaches_the_tokenizer() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from psitext.config import Tree, read_recipe, with_overrides
 from psitext.errors import UserError, near
+from psitext.model.shipped import located, missing
 from psitext.text.examples import check_labels, no_column
 from psitext.text.rows import HUB, rows
 from psitext.text.tables import check_source
@@ -70,11 +71,16 @@ def table(path: str, text: str | None, pair: str | None) -> None:
 
 
 def model(name: str) -> None:
-    """A model by path; one from the hub or in Hugging Face's layout is looked at when it is loaded."""
+    """A model by path, or by name one that comes with psitext; one from the hub or in Hugging Face's layout is looked
+    at when it is loaded.
+    """
     if not name:
-        raise UserError("the name of the model is empty; give a run, a model folder, or hf:<folder or hub id>")
-    if not name.startswith("hf:") and not Path(name).exists():
-        raise UserError(f"there is no model at {name}")
+        raise UserError(
+            "the name of the model is empty; give a run, a model folder, hf:<folder or hub id>, or a name that "
+            "`psitext models` lists"
+        )
+    if not name.startswith("hf:") and not located(name).exists():
+        raise missing(name)
 
 
 def _are_names(data: Mapping[str, object]) -> bool:

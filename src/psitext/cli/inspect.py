@@ -1,4 +1,4 @@
-"""Verbs that look at things: report, doctor, tasks, recipes."""
+"""Verbs that look at things: report, doctor, tasks, recipes, models."""
 
 from __future__ import annotations
 
@@ -42,15 +42,29 @@ def report(
     typer.echo(f"report: {out}")
 
 
-def doctor() -> None:
-    """Say what is installed, what this machine can do, and what would be slow.
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as one JSON array.")] = False,
+) -> None:
+    """Say what is installed, what of it works, and what is slow on this machine.
+
+    It ends with 1 where something that is installed is too old or does not work, and with 0 otherwise: an extra that
+    is missing or a slow disk is no fault.
 
     Example: psitext doctor
     """
     from psitext.cli.terminal import rows_table
     from psitext.experiments.doctor import findings
 
-    rows_table([{"what": f.what, "found": f.found, "advice": f.advice} for f in findings()])
+    found = findings()
+    if as_json:
+        import json
+        from dataclasses import asdict
+
+        typer.echo(json.dumps([asdict(one) for one in found], indent=2, ensure_ascii=False))
+    else:
+        rows_table([{"what": one.what, "found": one.found, "advice": one.advice} for one in found])
+    if any(one.broken for one in found):
+        raise typer.Exit(1)
 
 
 def tasks() -> None:
@@ -89,4 +103,25 @@ def recipes() -> None:
         typer.echo(f"{name:24} {read_recipe(name).get('verb', ''):10} {first}")
 
 
-COMMANDS = (report, doctor, tasks, recipes)
+def models(
+    name: Annotated[str | None, typer.Argument(help="One of them: its card is printed.")] = None,
+) -> None:
+    """List the models that come with psitext, or print the card of one; --model and --init take their names.
+
+    Example: psitext models bert-tiny
+    """
+    from psitext.model import shipped
+
+    if name is not None:
+        typer.echo(shipped.card(name), nl=False)
+        return
+    found = shipped.entries()
+    if not found:
+        typer.echo("no model comes with this copy of psitext")
+    for entry in found:
+        size = f"{entry.parameters:,} parameters, {entry.bytes / 1e6:.1f} MB"
+        what = "; ".join(part for part in (entry.family, size, entry.trained_on, entry.score) if part)
+        typer.echo(f"{entry.name:14} {what}")
+
+
+COMMANDS = (report, doctor, tasks, recipes, models)

@@ -10,6 +10,7 @@ import typer
 # What is checked before the modules that know it are loaded; a test compares them.
 LIFTED = ("qbert", "cvbert")  # what --encoder makes of a BERT
 FRESH = ("rac",)  # and what it starts from nothing, by the recipe of that name
+LENT = "rac-words"  # the recipe of one that reads another model's words
 HEADS = ("affine", "measurement", "modulus")
 MAX_INT = 2**63 - 1
 

@@ -39,6 +39,13 @@ def write_states(texts: Sequence[str], state: SentenceState | Posterior, out: Pa
     (B, L); of a posterior its mean is ``vector``, and ``log_var`` (B, D) goes into an .npz.
     """
     vector = state.numpy()
+    if not np.isfinite(vector).all():
+        from psitext.errors import UserError
+
+        number = int(np.flatnonzero(~np.isfinite(vector).all(axis=1))[0]) + 1
+        raise UserError(
+            f"the state of text {number} is not finite: the model's training diverged, or its weights are damaged"
+        )
     if out is None or out.suffix == ".jsonl":
         records = [{"text": text, "vector": _numbers(row)} for text, row in zip(texts, vector, strict=True)]
         if out is None:

@@ -117,16 +117,24 @@ def sweep(
 
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the runs and the report.")] = Path("runs/demo"),
-    minutes: Annotated[float, typer.Option("--minutes", min=0.05, help="Time for pre-training.")] = 2.0,
+    rows: Annotated[
+        int, typer.Option("--rows", min=100, help="Generated reviews to fine-tune on; fewer are quicker.")
+    ] = 4000,
 ) -> None:
-    """Pre-train, fine-tune and compare a tiny BERT on the embedded corpus, with a report.
+    """Show the four models that come along on generated text: fine-tuned, compared, explained; with a report.
 
     Example: psitext demo
     """
-    from psitext.cli.terminal import rows_table, shown
-    from psitext.experiments.demo import run_demo
+    from psitext.cli.terminal import plain, rows_table, shown
+    from psitext.experiments.demo import Plan, Section, run_demo
 
-    found = run_demo(out, minutes, shown)
+    def tell(section: Section) -> None:
+        typer.echo(f"\n{section.family}")
+        for line in section.lines:
+            typer.echo(f"  {plain(line)}")
+
+    found = run_demo(out, Plan(rows=rows), shown, tell)
+    typer.echo("")
     rows_table(found.rows)
     typer.echo(f"report: {found.report}")
 

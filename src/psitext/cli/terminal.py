@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -34,46 +35,89 @@ def shown(title: str) -> Iterator[Hook]:
         with _live(title) as hook:
             yield hook
     else:
-        yield _plain(title)
+        with _plain(title) as hook:
+            yield hook
 
 
-def _plain(title: str) -> Hook:
-    last = [float("-inf")]
+@contextmanager
+def _plain(title: str) -> Iterator[Hook]:
+    last, warnings = float("-inf"), Warnings()
+
+    def told(line: str) -> None:
+        print(f"{title}: {line}", file=sys.stderr, flush=True)
 
     def hook(event: Event) -> None:
+        nonlocal last
         now = time.monotonic()
-        if event["kind"] != "train" or now - last[0] >= EVERY:
-            last[0] = now
-            for line in _lines(event):
-                print(f"{title}: {line}", file=sys.stderr, flush=True)
+        if event["kind"] != "train" or now - last >= EVERY:
+            last = now
+            told(described(event))
+        for line in warnings.of(event):
+            told(line)
 
-    return hook
+    yield hook
+    for line in warnings.at_end():
+        told(line)
 
 
-def _lines(event: Event) -> Iterator[str]:
-    """An event, and a warning where a sentence space has collapsed."""
-    yield described(event)
-    if event.get("collapsed") and "latent_gap" in event:
+class Warnings:
+    """That a sentence space has collapsed: said when it first has, and at the end if it still has."""
+
+    def __init__(self) -> None:
+        self._told = 0  # evaluations that found it so
+        self._last: Event | None = None  # the last evaluation of a space
+
+    def of(self, event: Event) -> Iterator[str]:
+        """What there is to say of an event."""
+        if "latent_gap" not in event:
+            return
+        self._last = event
+        if event.get("collapsed"):
+            self._told += 1
+            if self._told == 1:
+                yield self._words(event)
+
+    def at_end(self) -> Iterator[str]:
+        """What there is to say of a run that has ended, if more evaluations than the first found the same."""
+        if self._last is not None and self._last.get("collapsed") and self._told > 1:
+            yield f"{self._words(self._last)} ({self._told:,} evaluations found it so)"
+
+    def _words(self, event: Event) -> str:
         from psitext.experiments.latents.monitor import words
 
-        yield words(event) or ""
+        return words(event) or ""
 
 
 @contextmanager
 def _live(title: str) -> Iterator[Hook]:
     from rich.status import Status
 
-    console = Console(stderr=True)
+    console, warnings = Console(stderr=True), Warnings()
     with Status(f"{title}: starting", console=console) as status:
+
+        def told(line: str) -> None:
+            console.print(f"{title}: {line}", highlight=False)
 
         def hook(event: Event) -> None:
             if event["kind"] == "train":
                 status.update(f"{title}: {described(event)}")
             else:
-                for line in _lines(event):
-                    console.print(f"{title}: {line}", highlight=False)
+                told(described(event))
+            for line in warnings.of(event):
+                told(line)
 
         yield hook
+        for line in warnings.at_end():
+            told(line)
+
+
+def plain(text: str) -> str:
+    """A text for a screen: control characters, which could move its cursor or worse, as their escapes; line ends and
+    tabs stay.
+    """
+    return "".join(
+        sign if sign in "\n\t" or unicodedata.category(sign) != "Cc" else f"\\x{ord(sign):02x}" for sign in text
+    )
 
 
 def described(event: Mapping[str, object]) -> str:
@@ -123,7 +167,7 @@ def rows_table(rows: Sequence[Mapping[str, object]]) -> None:
     table = Table(*columns) if screen else Table(*columns, box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for row in cells:
         # Text, because a sentence may hold what rich would take for its own marks.
-        table.add_row(*(Text(text if screen else " ".join(text.split())) for text in row))
+        table.add_row(*(Text(plain(text if screen else " ".join(text.split()))) for text in row))
     Console(width=None if screen else WIDE).print(table)
 
 

@@ -10,6 +10,7 @@ import typer
 from psitext.cli.options import (
     FRESH,
     HEADS,
+    LENT,
     LIFTED,
     Config,
     DataDir,
@@ -76,6 +77,7 @@ def pretrain(
             config, data=files, text=text, data_dir=data_dir, out=out, minutes=minutes, seed=seed, encoder=encoder,
             decoder=decoder, settings=settings or [], hooks=[hook], tensorboard=tensorboard,
         )  # fmt: skip
+    _tell_notes(result.folder)
     typer.echo(f"model: {result.folder / 'model'}")
     follows = "generate sample --model" if result.model.writes else "finetune --task sst2 --init"
     typer.echo(f"next: psitext {follows} {result.folder}")
@@ -94,6 +96,10 @@ def finetune(
             "--encoder",
             help="qbert, cvbert: the BERT of --init made complex, the same function at first; rac: one from nothing.",
         ),
+    ] = None,
+    words: Annotated[
+        str | None,
+        typer.Option("--words", help="Of a rac: the model whose token vectors it reads, with its tokenizer."),
     ] = None,
     head: Annotated[
         str | None,
@@ -127,18 +133,20 @@ def finetune(
     from psitext.cli import early
 
     early.choice("--encoder", encoder, (*LIFTED, *FRESH))
-    tree = early.recipe(config or (encoder if encoder in FRESH else None) or "finetune", settings or [])
+    fresh = (LENT if words else encoder) if encoder in FRESH else None
+    tree = early.recipe(config or fresh or "finetune", settings or [])
     early.labelled(tree, task, {"train": data, "dev": dev, "text": text, "pair": pair, "label": label})
-    if init is not None:
-        early.model(init)
+    for name in (init, words):
+        if name is not None:
+            early.model(name)
     early.choice("--head", head, HEADS)
     from psitext.cli.terminal import rows_table, score_table, shown
     from psitext.experiments import run
     from psitext.experiments.runs.folder import RunFolder, Stopped
 
     recipe = run.finetune_recipe(
-        task, init=init, encoder=encoder, head=head, config=config, data=data, dev=dev, text=text, pair=pair,
-        label=label, data_dir=data_dir, seed=seed, settings=settings or [],
+        task, init=init, encoder=encoder, words=words, head=head, config=config, data=data, dev=dev, text=text,
+        pair=pair, label=label, data_dir=data_dir, seed=seed, settings=settings or [],
     )  # fmt: skip
     base = out or run.default_folder(recipe)
     results = []
@@ -176,10 +184,19 @@ def resume(
 
     with shown("resume") as hook:
         run.resume(folder, hooks=[hook], tensorboard=tensorboard)
+    _tell_notes(folder)
     typer.echo(f"model: {folder / 'model'}")
     scores = RunFolder(folder).result().get("scores")
     if scores:
         score_table([scores])
+
+
+def _tell_notes(folder: Path) -> None:
+    """What a run noted of its text: what it left out, what it could not judge."""
+    from psitext.experiments.runs.folder import RunFolder
+
+    for note in RunFolder(folder).result().get("facts", {}).get("notes", ()):
+        typer.echo(note, err=True)
 
 
 COMMANDS = (pretrain, finetune, resume)

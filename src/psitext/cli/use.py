@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from psitext.cli.explain.options import Closing, LabelName, Law, LawText, Length, Metric, looked, texts_of
+from psitext.cli.circuit.look import export as circuit_file
+from psitext.cli.explain.options import Closing, LabelName, Law, Length, Metric, looked, texts_of
 from psitext.cli.options import DataDir, ModelName, Out, Pair, Settings, Text
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from psitext.model.settings import UseConfig
     from psitext.text.examples import Example
 
+CIRCUITS = ("qasm3", "qpy", "pennylane")  # what `psitext circuit export` writes, behind this door too
 UseFile = Annotated[
     str | None, typer.Option("--config", help="A TOML file with any of pool, precision and batch_tokens.")
 ]
@@ -43,6 +45,7 @@ def predict(
     answers = found.predict(examples, precision=use.precision, batch_tokens=use.batch_tokens)
     output.write_answers(examples, answers, out)
     _tell_cut([answer.cut for answer in answers], found)
+    _tell_unknown(examples, found)
 
 
 def encode(
@@ -162,9 +165,10 @@ def export(
         str,
         typer.Option(
             "--to",
-            help="hf: a folder that transformers loads. numpy, quimb, tenpy, tensorkrowch: a circuit's matrix product "
-            "state as an .npz of arrays, and the lines of Python that make that library's object of it (their own "
-            "files are pickles, which psitext never writes).",
+            help="hf: a folder that transformers loads. onnx: a folder with the encoder (and its head) as an ONNX file "
+            "and the tokenizer. qasm3, qpy, pennylane: a measurement head as a circuit file. numpy, quimb, tenpy, "
+            "tensorkrowch: a recurrent circuit's matrix product state as an .npz of arrays, and the lines of Python "
+            "that make that library's object of it (their own files are pickles, which psitext never writes).",
         ),
     ] = "hf",
     length: Length = None,
@@ -172,13 +176,20 @@ def export(
     metric: Metric = "paper",
     label: LabelName = None,
     law: Law = None,
-    text: LawText = None,
+    text: Annotated[
+        str | None,
+        typer.Option(
+            "--text",
+            help="The column of that file that holds the text; of a circuit file, a text whose ket comes first.",
+        ),
+    ] = None,
 ) -> None:
     """Write a model in another library's form.
 
-    --length to --text are for matrix product states, as in `psitext explain entanglement`.
+    --length to --law are for matrix product states, as in `psitext explain entanglement`.
 
     Example: psitext export --model runs/sst2 --to hf -o sst2-hf
+    Example: psitext export runs/sst2 --to onnx -o sst2-onnx
     Example: psitext export runs/rac --to quimb -o rac.npz
     """
     from psitext.cli import early
@@ -186,26 +197,37 @@ def export(
 
     name = _named(folder, model)
     if out is None:
-        raise UserError("name a folder with -o" if to == "hf" else "name an .npz file with -o")
+        raise UserError({"hf": "name a folder with -o", "onnx": "name a folder with -o"}.get(to, "name a file with -o"))
     early.model(name)
-    looked(name, None, law, text, closing=closing, metric=metric)
+    looked(name, None, law, None if to in CIRCUITS else text, closing=closing, metric=metric)
+    if to in CIRCUITS:
+        _only_of_mps(to, length, closing, metric, label, law)
+        circuit_file(name, out, to, text)
+        return
     from psitext.experiments.export import EXPORTS, TENSORS, write_tensors
     from psitext.model import load
 
-    known = (*EXPORTS, *TENSORS)
+    known = (*EXPORTS, *CIRCUITS, *TENSORS)
     if to not in known:
         raise UserError(f"cannot export to {to!r}{near(to, known) or '; there is: ' + ', '.join(known)}")
     if to in EXPORTS:
-        if (length, closing, metric, label, law) != (None, "readout", "paper", None, None):
-            raise UserError(f"--length, --closing, --metric, --label and --law are for matrix product states, not {to}")
-        EXPORTS[to](load(name), out)
-        typer.echo(f"written: {out}")
+        _only_of_mps(to, length, closing, metric, label, law)
+        told = EXPORTS[to](load(name), out)
+        typer.echo(f"written: {out}" + (f"\n{told}" if told else ""))
         return
     early.ending(out, (".npz",), "matrix product states")
     found = load(name)
     state = found.to_mps(length, cast("Any", closing), cast("Any", metric), label=label, texts=texts_of(law, text))
     lines = write_tensors(found, state, to, out)
     typer.echo(f"written: {out}\n{lines}", nl=False)
+
+
+def _only_of_mps(to: str, length: int | None, closing: str, metric: str, label: str | None, law: Path | None) -> None:
+    """Refuse the options of matrix product states with another form."""
+    from psitext.errors import UserError
+
+    if (length, closing, metric, label, law) != (None, "readout", "paper", None, None):
+        raise UserError(f"--length, --closing, --metric, --label and --law are for matrix product states, not {to}")
 
 
 def _named(folder: str | None, model: str | None) -> str:
@@ -296,6 +318,19 @@ def _tell_cut(cut: list[bool], model: Model) -> None:
     if any(cut):
         which = f"{sum(cut):,} of {len(cut):,} texts are"
         typer.echo(f"{which} longer than the {model.text.max_len} tokens that the model reads; cut there", err=True)
+
+
+def _tell_unknown(examples: list[Example], model: Model) -> None:
+    """Say how many texts hold no word that a model of words in time knows; what it says of them is its prior."""
+    from psitext.encoders.words import WordReader
+
+    if not isinstance(model.encoder, WordReader):
+        return
+    unknown = model.tokenizer.unk
+    strange = sum(bool((ids == unknown).all()) for ids in model.tokenizer.encode([one.text for one in examples]))
+    if strange:
+        which = f"{strange:,} of {len(examples):,} texts " + ("holds" if strange == 1 else "hold")
+        typer.echo(f"{which} no word that the model knows; what it says of such a text is its prior", err=True)
 
 
 def _examples(model: Model, texts: list[str], text: str | None, pair: str | None) -> list[Example]:

@@ -86,6 +86,25 @@ class WordReader(nn.Module):
         return self.words.token
 
 
+def principal(vectors: Tensor, counts: Tensor, features: int) -> Tensor:
+    """(V, d) word vectors made of another model's (V, E): their coordinates along the d directions in which words that
+    occur as often as ``counts`` (V,) say vary most, in descending order, from the mean word. All are divided by one
+    number, so that a feature of such a word has a mean square of 1. Computed in double; a direction's sign is that of
+    its largest number.
+
+    Errors: ValueError for more features than there are numbers, or no count.
+    """
+    if not 0 < features <= vectors.shape[1] or not bool(counts.any()):
+        raise ValueError(f"{features} directions of {tuple(vectors.shape)} vectors, {int(counts.sum())} words")
+    share = (counts.double() / counts.double().sum())[:, None]
+    centred = vectors.double() - (share * vectors.double()).sum(0)
+    directions = torch.linalg.eigh(centred.T @ (share * centred)).eigenvectors.flip(1)[:, :features]  # (E, d)
+    largest = directions.gather(0, directions.abs().argmax(0, keepdim=True))
+    found: Tensor = centred @ (directions * largest.sign())
+    size = (share * found.square()).sum().div(features).sqrt()
+    return (found / size if bool(size) else found).to(vectors.dtype)
+
+
 def _at(batch: Batch, steps: Tensor, there: Tensor) -> Tensor:
     """The ids (T, B) of the words number ``steps`` of every text, counted behind its [CLS]; the [CLS] where no word is
     ``there``.

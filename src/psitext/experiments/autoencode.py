@@ -31,7 +31,7 @@ from psitext.score.elbo import elbo
 from psitext.text.supervised import TextConfig
 from psitext.text.tokenizer import Tokenizer
 from psitext.text.tokenizer.causal import CausalTokenizer, learn
-from psitext.text.twofold import gather, split
+from psitext.text.twofold import Counts, gather, split
 from psitext.train import checkpoint
 from psitext.train.loop import Hook
 from psitext.train.network import Network, parameter_count
@@ -81,6 +81,7 @@ def _trained(recipe: AutoencodeRecipe, folder: RunFolder, hooks: Sequence[Hook])
         "best step": counters.best_step,
         "tokens trained on": counters.tokens,
         "training loss": None if counters.loss is None else round(counters.loss, 4),
+        "notes": _notes(recipe, sentences.counts, held_out is None),
     }
     text = TextConfig(max_len=recipe.sentences.max_len)
     tokenizers: dict[str, Tokenizer | CausalTokenizer] = {**({TEXT: reader} if reader else {}), WRITTEN: writer}
@@ -91,6 +92,18 @@ def _trained(recipe: AutoencodeRecipe, folder: RunFolder, hooks: Sequence[Hook])
         folder.finish({"facts": facts, "counters": asdict(counters), "seconds": seconds})
     ranks.wait()
     return model
+
+
+def _notes(recipe: AutoencodeRecipe, counts: Counts, unjudged: bool) -> list[str]:
+    """What a reader of the scores must know: what was left out, and that nothing judged the space."""
+    left_out = [] if counts.kept == counts.read else [f"trained on {counts.in_words}"]
+    if not unjudged or not recipe.sentences.held_out:
+        return left_out
+    return [
+        *left_out,
+        "no sentence could be held out, since there are too few different ones: nothing judged this model on text that "
+        "it has not seen, and its last weights are kept; more text helps",
+    ]
 
 
 def _texts(recipe: AutoencodeRecipe) -> corpus.Texts:

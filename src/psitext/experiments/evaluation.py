@@ -14,6 +14,7 @@ from psitext.baselines import bag_of_words, discocat, majority
 from psitext.baselines.discocat.settings import DiscocatConfig
 from psitext.errors import UserError
 from psitext.experiments.latents.bounds import Tell
+from psitext.experiments.latents.records import Records, interrupted
 from psitext.experiments.latents.report import Report, latent_report, sentences_for
 from psitext.experiments.results import submission
 from psitext.experiments.runs import corpus
@@ -156,16 +157,22 @@ def judged_space(
     """A sentence space, or a language model, on sentences that it has not seen: the bound on ``sentences`` of them,
     what latents tell on as many as the paper has (10,000); which, a draw keyed by 0 says, the same for every model.
 
-    ``seed`` is that of the bound's draws; ``folder`` keeps the bounds that are done.
+    ``seed`` is that of the bound's draws; ``folder`` keeps the bounds that are done. Errors: Stopped at Ctrl-C, with
+    what is kept; a ``folder`` that is a file or holds something else.
     """
     if sentences < 2:
         raise UserError(f"a space is judged on at least two sentences, not on {sentences}")
+    Records(folder, "").check()
     texts = [text for text in corpus.read([part]) if text is not None]
     kept = sentences_for(model, texts).sentences
     order = generator(0, "judged").permutation(len(kept.texts)).tolist()
     some = [kept.texts[at] for at in sorted(order[:sentences])]
     more = [kept.texts[at] for at in sorted(order[:TOLD_ON])]
-    found = latent_report(model, some, mi_texts=more, k=draws, seed=seed, precision=precision, folder=folder, tell=tell)
+    how: Any = {"k": draws, "seed": seed, "precision": precision, "folder": folder, "tell": tell}
+    try:
+        found = latent_report(model, some, mi_texts=more, **how)
+    except KeyboardInterrupt:
+        raise interrupted(folder) from None
     return replace(found, counts=kept.counts)
 
 

@@ -35,6 +35,7 @@ from psitext.experiments.runs.folder import RunFolder
 from psitext.experiments.runs.recipes import FinetuneRecipe, LabelledConfig, LiftConfig
 from psitext.experiments.runs.training import train
 from psitext.experiments.runs.validation import task_metrics
+from psitext.experiments.words import lend, lender
 from psitext.explain.law import counted
 from psitext.hf.lift import lift
 from psitext.model import TEXT, Model, Sentences, evaluate_network, load, with_pool
@@ -44,6 +45,7 @@ from psitext.text.batches import Ints
 from psitext.text.examples import Example, Task, check_labels
 from psitext.text.supervised import SupervisedSource, encode_examples
 from psitext.text.tasks import load_like, load_table, load_task, read_split
+from psitext.text.tokenizer import Tokenizer
 from psitext.train.loop import Hook
 from psitext.train.network import Network, parameter_count
 
@@ -58,22 +60,37 @@ class Labelled:
     notes: tuple[str, ...] = ()  # what a reader of the scores must know: a partial file, a split made by rule
 
 
-def finetune_run(recipe: FinetuneRecipe, out: Path, hooks: Sequence[Hook] = ()) -> Model:
+def finetune_run(recipe: FinetuneRecipe, out: Path, hooks: Sequence[Hook] = (), given: Labelled | None = None) -> Model:
     """Train a recipe's model in ``out``, going on from what is there; returns the finished model, with the best
     weights.
+
+    ``given`` are rows in memory, in place of those that the recipe names. Without any to judge by, the last weights
+    are the best.
     """
     folder = RunFolder(out)
     with folder.claimed(recipe) as found:
         if not folder.finished:
-            return _trained(found, folder, hooks)
+            return _trained(found, folder, hooks, given)
         if rows.recorded(folder) is not None:
-            rows.check(folder, _splits(read_labelled(found)))
+            rows.check(folder, _splits(_rows(found, folder, given)))
         return load(folder.model)
 
 
-def _trained(recipe: FinetuneRecipe, folder: RunFolder, hooks: Sequence[Hook]) -> Model:
+def _rows(recipe: FinetuneRecipe, folder: RunFolder, given: Labelled | None) -> Labelled:
+    """The rows of a run. Errors: rows that were in memory when it began, and are not now."""
+    if given is not None:
+        return given
+    if recipe.task is None and recipe.data.train is None and rows.recorded(folder) is not None:
+        raise UserError(
+            f"the rows of the run in {folder.path} were in memory when it began, and no file has them; fit the same "
+            "estimator again, with the same run_folder"
+        )
+    return read_labelled(recipe)
+
+
+def _trained(recipe: FinetuneRecipe, folder: RunFolder, hooks: Sequence[Hook], given: Labelled | None) -> Model:
     began = time.monotonic()
-    data = read_labelled(recipe)
+    data = _rows(recipe, folder, given)
     rows.check(folder, _splits(data))
     task = data.task
     start = _start(recipe, data, folder)
@@ -82,23 +99,27 @@ def _trained(recipe: FinetuneRecipe, folder: RunFolder, hooks: Sequence[Hook]) -
     text = recipe.text.model_copy(update={"max_len": min(recipe.text.max_len, start.encoder.config.max_len)})
     source = encode_examples(data.train, task, start.tokenizer, text)
     dev = {name: encode_examples(examples, task, start.tokenizer, text) for name, examples in data.dev.items()}
+    if recipe.words_from is not None:
+        lend(recipe.words_from, start.encoder, source)
     law = counted(source) if isinstance(start.encoder, Rac | Automaton) else None
     score = task_score(task, class_weights(recipe, source, task))
-    recipe, counters = train(folder, recipe, network, score, source, lambda _: task_metrics(dev, task), hooks)
+    judge = (lambda _: task_metrics(dev, task)) if dev else None
+    recipe, counters = train(folder, recipe, network, score, source, judge, hooks)
     model = Model(network.eval(), {TEXT: start.tokenizer}, text, head, task, law=law)
     facts: dict[str, object] = {
         "name": recipe.name,
         "recipe": recipe_hash(recipe),
         "from": "nothing" if recipe.init is None else Path(recipe.init).name,
+        **({} if recipe.words_from is None else {"words from": Path(recipe.words_from).name}),
         "scores": {name: evaluate_network(network, split, task) for name, split in dev.items()},
         "steps": counters.step,
-        "best step": counters.best_step,
+        "best step": counters.best_step if dev else counters.step,
         "rows": {"train": len(data.train), **{name: len(examples) for name, examples in data.dev.items()}},
         "truncated": source.truncated,
         "parameters": parameter_count(network),
         "notes": data.notes,
     }
-    if recipe.calibrate and task.kind == "classification":
+    if recipe.calibrate and data.dev and task.kind == "classification":
         model, facts["calibration"] = calibrated(model, next(iter(data.dev.values())))
     model = replace(model, facts=facts)
     if ranks.is_main():
@@ -247,8 +268,14 @@ def _from_nothing(recipe: FinetuneRecipe, data: Labelled, folder: RunFolder) -> 
         raise UserError(
             "fine-tuning starts from --init (a run, a model, hf:<folder>) or from an [encoder] table in the recipe"
         )
+
+    def made() -> Tokenizer:
+        if recipe.words_from is not None:
+            return lender(recipe.words_from).tokenizer
+        return make_tokenizer(recipe.tokenizer, lambda: texts_of(data.train))
+
     with ranks.main_first():
-        tokenizer = kept_tokenizer(folder, lambda: make_tokenizer(recipe.tokenizer, lambda: texts_of(data.train)))
+        tokenizer = kept_tokenizer(folder, made)
     changes = {"vocab_size": tokenizer.vocab_size, "pool": recipe.pool or recipe.encoder.pool}
     config = encoder_config({**recipe.encoder.tree(), **changes}, recipe.name)
     return Model(Network(build_encoder(config, recipe.train.seed), Sentences()), {TEXT: tokenizer}, recipe.text)

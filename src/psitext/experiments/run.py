@@ -33,6 +33,7 @@ A = TypeVar("A", PretrainRecipe, FinetuneRecipe, AutoencodeRecipe)
 
 RUNS = Path("runs")
 FRESH = {"rac": "rac"}  # families that start from nothing on a task, and the recipe of each
+LENT = "rac-words"  # the recipe of one that reads another model's words
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,7 @@ def finetune(
     *,
     init: str | Path | Run | None = None,
     encoder: str | None = None,
+    words: str | Path | Run | None = None,
     head: str | None = None,
     config: str | None = None,
     data: str | Path | None = None,
@@ -122,13 +124,14 @@ def finetune(
     """Fine-tune for a task by name, or on a file with a text and a label column; returns the model with the best
     dev score.
 
-    ``encoder`` ("qbert", "cvbert") makes a real BERT complex first, or ("rac") starts one from nothing by its recipe;
+    ``encoder`` ("qbert", "cvbert") makes a real BERT complex first, or ("rac") starts one from nothing by its recipe,
+    on words of its own or on the token vectors of the model that ``words`` names;
     ``head`` ("affine", "measurement", "modulus") is what reads a text's state, by default the one that is usual for the
     encoder's family.
     """
     recipe = finetune_recipe(
-        task, init=init, encoder=encoder, head=head, config=config, data=data, dev=dev, text=text, pair=pair,
-        label=label, data_dir=data_dir, seed=seed, settings=settings,
+        task, init=init, encoder=encoder, words=words, head=head, config=config, data=data, dev=dev, text=text,
+        pair=pair, label=label, data_dir=data_dir, seed=seed, settings=settings,
     )  # fmt: skip
     _check_types(hooks=hooks, out=out)
     return finetune_as(recipe, Path(out) if out is not None else default_folder(recipe), hooks, tensorboard)
@@ -149,6 +152,7 @@ def finetune_recipe(
     *,
     init: str | Path | Run | None = None,
     encoder: str | None = None,
+    words: str | Path | Run | None = None,
     head: str | None = None,
     config: str | None = None,
     data: str | Path | None = None,
@@ -165,8 +169,9 @@ def finetune_recipe(
     check_source(task, {"data": data, "dev": dev, "text": text, "pair": pair, "label": label})
     if isinstance(init, Model):
         raise UserError("init takes a path, a name or a Run, not a Model; save it first and give its folder")
-    if not isinstance(init, Run):
-        _check_types(init=init)
+    for key, model in (("init", init), ("words", words)):
+        if not isinstance(model, Run):
+            _check_types(**{key: model})
     columns = {
         "train": None if data is None else absolute(data),
         "dev": None if dev is None else absolute(dev),
@@ -183,6 +188,9 @@ def finetune_recipe(
         given["data"] |= {"train": None, "dev": None}
     if init is not None:
         given["init"] = str(init.folder if isinstance(init, Run) else init)
+    if words is not None:
+        given["words_from"] = str(words.folder if isinstance(words, Run) else words)
+        config = config or (LENT if encoder in FRESH else None)
     if encoder in FRESH:
         given["encoder"] = {"family": encoder}
         config = config or FRESH[encoder]
@@ -274,7 +282,8 @@ def _anchored(recipe: A) -> A:
     if isinstance(recipe, FinetuneRecipe):
         files = {key: there(getattr(recipe.data, key)) for key in ("train", "dev", "dir")}
         task = there(recipe.task) if (recipe.task or "").endswith(".toml") else recipe.task
-        changes |= {"data": recipe.data.model_copy(update=files), "task": task}
+        words = there(recipe.words_from)
+        changes |= {"data": recipe.data.model_copy(update=files), "task": task, "words_from": words}
     return recipe.model_copy(update=changes)
 
 

@@ -65,6 +65,23 @@ def classifier(folder: Path, rows: Sequence[Row]) -> Opponent:
     return Opponent(model, model.bert, _table(rows), collate)
 
 
+def sentence_encoder(folder: Path, pool: str) -> Callable[[list[str]], npt.NDArray[Any]]:
+    """sentence-transformers' ``encode`` of the BERT in a folder, by the "mean" token or "cls", in its usual batches
+    of 32 sorted by length, on the CPU.
+    """
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+
+    _quiet()
+    reads = Transformer(str(folder))
+    model = SentenceTransformer(modules=[reads, Pooling(reads.get_embedding_dimension(), pool)], device="cpu")
+
+    def encode(texts: list[str]) -> npt.NDArray[Any]:
+        return np.asarray(model.encode(texts, show_progress_bar=False))
+
+    return encode
+
+
 def _table(rows: Sequence[Row]) -> Any:
     if find_spec("datasets") is None:
         return Rows(rows)

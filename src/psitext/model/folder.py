@@ -17,6 +17,7 @@ from psitext.errors import UserError
 from psitext.files import folder_atomic, sha256, write_atomic
 from psitext.heads.decoding import WritingConfig
 from psitext.heads.pretraining import PretrainingConfig
+from psitext.model.shipped import missing
 from psitext.train import checkpoint
 
 if TYPE_CHECKING:
@@ -27,24 +28,28 @@ HEADS_FOR: dict[type[Config], str] = {PretrainingConfig: "pretraining", WritingC
 CONFIG, CARD, TOKENIZERS, LAW = "config.json", "card.md", "tokenizers", "law.safetensors"
 
 
-def write(model: Model, path: Path) -> None:
+def write(model: Model, path: Path, *, narrow: bool = False, words: str | None = None) -> None:
     """Write the folder in one step; an older one in its place is replaced.
 
-    Errors: a place that holds something else than a model, a full or read-only disk.
+    ``narrow`` rounds weights to bfloat16, half the bytes, which are read back as float32; ``words`` is a card in place
+    of the usual one. Errors: a place that holds something else than a model, a full or read-only disk.
     """
     a_model = all((path / name).is_file() for name in (checkpoint.CHECKSUMS, CONFIG, CARD))  # a checkpoint has no card
     if path.exists() and not a_model and (path.is_file() or any(path.iterdir())):
         raise UserError(f"{path} holds something else than a model; name another folder")
     with folder_atomic(path) as part:
         write_atomic(part / CONFIG, json.dumps(_config(model), indent=2, ensure_ascii=False))
-        checkpoint.write_tensors(checkpoint.tensors_of(model.network), part / checkpoint.MODEL)
+        tensors = checkpoint.tensors_of(model.network)
+        if narrow:
+            tensors = {name: one.bfloat16() if one.is_floating_point() else one for name, one in tensors.items()}
+        checkpoint.write_tensors(tensors, part / checkpoint.MODEL)
         if model.law is not None:
             checkpoint.write_tensors({"words": model.law.words, "lengths": model.law.lengths}, part / LAW)
         for name, tokenizer in model.tokenizers.items():
             tokenizer.save(part / TOKENIZERS / f"{name}.json")
-        write_atomic(part / CARD, card(model))
+        write_atomic(part / CARD, card(model) if words is None else words)
         files = [file for file in sorted(part.rglob("*")) if file.is_file()]
-        sums = {str(file.relative_to(part)): sha256(file) for file in files}
+        sums = {file.relative_to(part).as_posix(): sha256(file) for file in files}
         write_atomic(part / checkpoint.CHECKSUMS, json.dumps(sums, indent=2))
 
 
@@ -76,7 +81,7 @@ def find(path: Path) -> Path:
         if (candidate / CONFIG).is_file() and ((candidate / checkpoint.CHECKSUMS).is_file() or _ours(candidate)):
             return candidate  # what it lacks, its reader says
     if not path.exists():
-        raise UserError(f"there is no model at {path}")
+        raise missing(path)
     if (path / "recipe.json").is_file():
         raise UserError(
             f"the run in {path} has not finished, so it holds no model yet; `psitext resume {path}` goes on with it"

@@ -31,6 +31,7 @@ from psitext.heads.decoding import DecoderConfig, DecodingHead
 from psitext.heads.pretraining import PretrainingConfig
 from psitext.model import folder
 from psitext.model.model import TEXT, WRITTEN, Model, Sentences
+from psitext.model.shipped import located
 from psitext.text.examples import Task
 from psitext.text.supervised import TextConfig
 from psitext.text.tokenizer import Tokenizer
@@ -43,7 +44,8 @@ GGUF = ".gguf"  # a Llama in one file
 
 
 def load(source: str | Path, *, pool: str | None = None) -> Model:
-    """Load a model: a folder that psitext saved, a run's folder, or ``hf:<folder or hub id>``.
+    """Load a model: a folder that psitext saved, a run's folder, ``hf:<folder or hub id>``, or by its name one that
+    comes with psitext (``psitext models`` lists them), where no folder here has that name.
 
     ``pool`` says what the sentence vector is ("pooled", "cls", "mean"); None keeps what the model was made with.
     Another one leaves the model without its head, which was made to read the old vector.
@@ -53,10 +55,13 @@ def load(source: str | Path, *, pool: str | None = None) -> Model:
     if not isinstance(source, str | os.PathLike):
         raise UserError(f"load takes the name or path of a model, not a {type(source).__name__}")
     if not str(source):
-        raise UserError("the name of the model is empty; give a run, a model folder, or hf:<folder or hub id>")
+        raise UserError(
+            "the name of the model is empty; give a run, a model folder, hf:<folder or hub id>, or a name that "
+            "`psitext models` lists"
+        )
     if str(source).startswith(HF):
         return from_hf(str(source).removeprefix(HF), pool)
-    path = folder.find(Path(source))
+    path = folder.find(located(source))
     tree = folder.read_config(path)
     task = build(Task, tree["task"], str(path)) if tree["task"] else None
     encoder = _encoder(tree, str(path))

@@ -29,6 +29,7 @@ from psitext.nn.complex.layout import to_complex
 from psitext.nn.numerics import Precision
 from psitext.score import calibration
 from psitext.state import Posterior, SentenceState
+from psitext.text.batches import Batch
 from psitext.text.examples import Example, Task
 from psitext.text.supervised import SupervisedSource, TextConfig, encode_examples
 from psitext.text.tokenizer import Tokenizer
@@ -51,6 +52,14 @@ class Sentences(nn.Module):
     def forward(self, state: object, batch: object) -> dict[str, torch.Tensor]:
         """Predict nothing."""
         return {}
+
+
+class Vectors(Sentences):
+    """The same where no state of a token is wanted either, so that the last layer need not compute them."""
+
+    def reads(self, batch: Batch) -> torch.Tensor:
+        """No token's state."""
+        return batch.starts[:0]
 
 
 @dataclass(frozen=True)
@@ -103,7 +112,7 @@ class Model:
         *,
         tokens: bool = False,
         precision: Precision = "fp32",
-        batch_tokens: int = 8_192,
+        batch_tokens: int | None = None,
     ) -> SentenceState | Posterior:
         """Texts (or pairs of texts) to states: ``vector`` (B, D) float32 or complex64 on the CPU, and with ``tokens``
         every token's state; of a sentence space a Posterior, whose mean is ``vector``.
@@ -112,7 +121,7 @@ class Model:
         place of a list, something that is not a string.
         """
         source = self._plain(texts, pairs)
-        bare = Network(self.network.encoder, Sentences()).eval()
+        bare = Network(self.network.encoder, Sentences() if tokens else Vectors()).eval()
         if isinstance(self.encoder, Vae | LstmPosterior):
             if tokens:
                 raise UserError(
@@ -169,7 +178,7 @@ class Model:
         pairs: Sequence[str] | None = None,
         *,
         precision: Precision = "fp32",
-        batch_tokens: int = 8_192,
+        batch_tokens: int | None = None,
     ) -> list[Answer]:
         """One Answer for every text: a label with its probability, a score, tags, or an answer span."""
         task = self.asked()
@@ -184,7 +193,7 @@ class Model:
         ]
 
     def evaluate(
-        self, examples: Sequence[Example], *, precision: Precision = "fp32", batch_tokens: int = 8_192
+        self, examples: Sequence[Example], *, precision: Precision = "fp32", batch_tokens: int | None = None
     ) -> dict[str, float]:
         """The task's metrics on labelled examples, and ``collapsed`` = 1.0 when every prediction is the same."""
         source = self.source(examples, labelled=True)

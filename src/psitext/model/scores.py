@@ -24,7 +24,7 @@ def evaluate_network(
     task: Task,
     *,
     precision: Precision = "fp32",
-    batch_tokens: int = 8_192,
+    batch_tokens: int | None = None,
 ) -> dict[str, float]:
     """The metrics, and ``collapsed`` = 1.0 when every prediction is the same.
 

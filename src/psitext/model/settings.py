@@ -15,4 +15,4 @@ class UseConfig(Config):
 
     pool: Literal["pooled", "cls", "mean"] | None = None  # None: as the model was made; another leaves its head out
     precision: Precision = "fp32"
-    batch_tokens: int = Field(default=8_192, gt=0)  # real tokens in a batch
+    batch_tokens: int | None = Field(default=None, gt=0)  # real tokens in a batch; None: as many as suit the device

@@ -23,7 +23,7 @@ from psitext.errors import UserError
 from psitext.experiments.latents import bounds
 from psitext.experiments.latents.bounds import Draws, iwae
 from psitext.experiments.latents.encoded import Encoded, encoded, hit, over_tokens, surprise
-from psitext.experiments.latents.records import Record, Records
+from psitext.experiments.latents.records import Record, Records, interrupted
 from psitext.text.batches import Batch
 
 
@@ -271,3 +271,25 @@ def test_known_a_read_source_is_in_its_order() -> None:
     assert [row[:length] for row, length in zip(read.rows.tolist(), read.lengths.tolist(), strict=True)] == [
         SOURCE.row(sentence) for sentence in range(S)
     ]
+
+
+def test_known_where_records_may_lie(tmp_path: Path) -> None:
+    Records(None, "").check()
+    Records(tmp_path / "none", "").check()
+    Records(tmp_path, "one").add(Record(0, -1.0, 1.0, 0.5))
+    Records(tmp_path, "").check()
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(UserError, match=r"holds something else than an evaluation \(notes.txt\); name another folder"):
+        Records(tmp_path, "").check()
+    with pytest.raises(UserError, match=r"notes.txt is a file; .* kept in a folder"):
+        Records(tmp_path / "notes.txt", "").check()
+
+
+def test_known_what_is_said_at_ctrl_c(tmp_path: Path) -> None:
+    Records(tmp_path, "one").add(Record(0, -1.0, 1.0, 0.5))
+    kept, lost = interrupted(tmp_path), interrupted(None)
+    assert kept.exit_code == lost.exit_code == 130
+    assert str(kept) == (
+        f"interrupted; the bounds of 1 sentences are kept in {tmp_path}, and the same command goes on from there"
+    )
+    assert "nothing of it is kept" in str(lost) and "--out <folder>" in str(lost)

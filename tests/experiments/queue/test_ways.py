@@ -8,13 +8,20 @@ from pathlib import Path
 
 import pytest
 
+import tellers
 import toys
 from psitext.baselines import bag_of_words
 from psitext.config import build
+from psitext.errors import UserError
 from psitext.experiments import queue
 from psitext.experiments.queue import Bench, Queue
+from psitext.experiments.queue.lifting import Lifting, lifts
+from psitext.experiments.queue.rewriting import Rewriting, short
 from psitext.experiments.queue.ways import dev_curve
 from psitext.experiments.results import lines, pages
+from psitext.experiments.runs.corpus import NamedCorpus
+from psitext.experiments.runs.recipes import CorpusConfig
+from psitext.model import load
 from psitext.text.examples import Example
 from psitext.text.tasks import load_split, load_task
 from psitext.text.tokenizer.learn import train as train_tokenizer
@@ -127,3 +134,56 @@ def test_smoke_a_circuit_compressed_and_trained_at_that_size(tmp_path: Path, mon
     assert "predicted error" not in found["trained, chi = 2", "test"]
     larger = circuits(tmp_path, {**circuit, "sizes": [2]})[0]
     assert queue.work(larger, bench, quiet) == 1, "other sizes are another run"
+
+
+def corpus_at(folder: Path, monkeypatch: pytest.MonkeyPatch, sentences: list[str]) -> None:
+    """A named corpus whose test text are these sentences."""
+    path = folder / "sentences.txt"
+    path.write_text("".join(f"{one}\n" for one in sentences), encoding="utf-8")
+    found = NamedCorpus(title="made up", train=(), test=(CorpusConfig(files=(str(path),), lines=True),))
+    monkeypatch.setattr("psitext.experiments.runs.corpus.named", lambda name: found)
+
+
+def test_known_sentences_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tellers.space()
+    long = " ".join(["a", "girl"] * 5)
+    corpus_at(tmp_path, monkeypatch, [*tellers.SENTENCES, tellers.SENTENCES[0], long])
+    model.save(tmp_path / "space")
+    run = {"name": "small", "how": "reconstruction", "init": "space", "tasks": ["made"]}
+    few = {**run, "name": "few", "rewriting": {"max_words": 3, "sentences": 3}}
+    wanted = build(Queue, {"title": "Again", "all_metrics": True, "runs": [run, few]}, "queue.toml")
+    bench = Bench(tmp_path / "runs", tmp_path / "lines.jsonl", None, {"space": str(tmp_path / "space")})
+    assert queue.work(wanted, bench, quiet) == 2
+    assert queue.work(wanted, bench, quiet) == 0
+    found = {line.run: line for line in lines.read(bench.results)}
+    assert found["small"].rows == {"test": 12, "of": 12}, "distinct ones of at most eight words"
+    assert found["few"].rows == {"test": 3, "of": sum(len(one.split()) <= 3 for one in tellers.SENTENCES)}
+    written = model.decode(model.encode(tellers.SENTENCES))
+    exact = sum(old == new for old, new in zip(tellers.SENTENCES, written, strict=True)) / 12
+    metrics = found["small"].metrics
+    assert exact > 0.5 and metrics["exact_match"] == pytest.approx(exact)
+    assert metrics["exact_match"] <= metrics["token_accuracy"] <= 1
+    assert found["small"].notes["latent"] == tellers.WIDTH
+    assert "exact_match" in pages.section(wanted, bench.results)
+    corpus_at(tmp_path, monkeypatch, [long])
+    with pytest.raises(UserError, match="no sentence of at most 8 words"):
+        short("made", Rewriting(), None)
+
+
+def test_known_lifts_beside_their_bert(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    task = load_task(str(toys.task_file(tmp_path, "sentiment")))
+    model = load(toys.pretrained())
+    bert, zero, wide = lifts(model, task, Lifting(sentences=12, batch=5, rounds=1), None)
+    assert bert.rows == {"dev": 12}
+    assert bert.metrics["largest_difference"] == 0 < zero.metrics["largest_difference"] < 1e-5
+    assert 0 < wide.metrics["largest_difference"] < 1e-5
+    counts = [row.metrics["real_parameters"] for row in (bert, zero, wide)]
+    pooler = 32 * 33
+    assert counts[1] == 2 * (counts[0] - pooler) and counts[2] == counts[0] - pooler
+    assert [row.metrics["width"] for row in (bert, zero, wide)] == [32, 32, 16]
+    assert [row.metrics["qubits"] for row in (bert, zero, wide)] == [5, 5, 4]
+    assert bert.metrics["times_bert"] == bert.metrics["times_bert_with_gradients"] == 1
+    assert zero.metrics["kept_for_gradients_mib"] > bert.metrics["kept_for_gradients_mib"] > 0
+    with pytest.raises(UserError, match="a lift starts from a real BERT, and this model is a lstm-vae"):
+        lifts(tellers.space(), task, Lifting(), None)

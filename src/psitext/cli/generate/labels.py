@@ -143,7 +143,7 @@ def label(
         return
     for line in lines:
         one = " ".join(str(line["text"]).split())  # what a model writes may hold line ends
-        typer.echo(one if len(labels) == 1 else f"{line['label']}\t{one}")
+        typer.echo(sentences.line(one) if len(labels) == 1 else f"{line['label']}\t{sentences.line(one)}")
 
 
 def by_option(

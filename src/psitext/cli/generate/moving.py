@@ -117,7 +117,7 @@ def analogy(
     if out is not None:
         sentences.kept(told.records(), out)
     elif len(told.texts) == 1:
-        typer.echo(" ".join(told.texts[0].split()))
+        typer.echo(sentences.line(told.texts[0]))
     else:
         rows_table([{"sentence": one, "written": new} for one, new in zip(told.c, told.texts, strict=True)])
 
@@ -155,7 +155,7 @@ def neighbours(
         return
     for one, near, far in zip(told.texts, told.neighbours, told.distances, strict=True):
         if len(told.texts) > 1:
-            typer.echo(one)
+            typer.echo(sentences.line(one))
         rows_table([{by: distance, "neighbour": other} for other, distance in zip(near, far, strict=True)])
 
 
@@ -210,7 +210,7 @@ def traverse(
         sentences.kept(told.records(), out)
         return
     for walk in told.walks:
-        typer.echo(f"{walk.text}: dimension {walk.dimension}, standard deviation {walk.deviation:.4f}")
+        typer.echo(f"{sentences.line(walk.text)}: dimension {walk.dimension}, standard deviation {walk.deviation:.4f}")
         steps_of = zip(walk.steps, walk.texts, strict=True)
         rows_table([{"deviations": f"{step:.6g}", "sentence": one} for step, one in steps_of])
 

@@ -70,7 +70,7 @@ def respond(
     if out is not None:
         sentences.kept([{"context": context, "answer": one} for one in answers], out)
         return
-    typer.echo("\n".join(" ".join(one.split()) for one in answers))
+    typer.echo("\n".join(map(sentences.line, answers)))
 
 
 def fit_responses(

@@ -51,6 +51,24 @@ def kept(records: Sequence[dict[str, Any]], out: Path) -> None:
     typer.echo(f"{len(records):,} lines: {out}")
 
 
+def line(text: str) -> str:
+    """A written sentence as one line of a terminal: it may hold line ends and control characters."""
+    from psitext.cli.terminal import plain
+
+    return plain(" ".join(text.split()))
+
+
+def tell_unknown(model: Model, texts: Sequence[str]) -> None:
+    """Say how many sentences are mostly of words or signs that the model has never read."""
+    reader = model.tokenizer
+    strange = sum(2 * int((ids == reader.unk).sum()) > len(ids) for ids in reader.encode(texts))
+    if strange:
+        which = "1 sentence is" if strange == 1 else f"{strange:,} sentences are"
+        typer.echo(
+            f"{which} mostly of words or signs that this model does not know, so its latent says little", err=True
+        )
+
+
 def tell_cut(model: Model, *groups: Sequence[str]) -> None:
     """Say how many sentences are longer than the model reads."""
     texts = [text for group in groups for text in group]

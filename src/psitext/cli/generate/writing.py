@@ -81,7 +81,7 @@ def sample(
     if out is not None:
         sentences.kept(told.records(), out)
         return
-    typer.echo("\n".join(" ".join(one.split()) for one in told.texts))  # what a model writes may hold line ends
+    typer.echo("\n".join(map(sentences.line, told.texts)))
 
 
 def reconstruct(
@@ -110,6 +110,7 @@ def reconstruct(
     found = load(model)
     told = telling.reconstruct(found, asked, how(found, given))
     sentences.tell_cut(found, asked)
+    sentences.tell_unknown(found, asked)
     if out is not None:
         sentences.kept(told.records(), out)
     else:

@@ -12,12 +12,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from psitext.errors import UserError, near
-from psitext.experiments.bench import finetuning, optimiser, pretraining, startup, tensors
+from psitext.experiments.bench import finetuning, optimiser, pretraining, tensors
 from psitext.experiments.bench.complex import heads, layers, steps
 from psitext.experiments.bench.latents.generation import generation_speed
 from psitext.experiments.bench.latents.iwae import SPACES, iwae_speed
 from psitext.experiments.bench.racing import Course
 from psitext.experiments.bench.timing import Measured, one_thread
+from psitext.experiments.bench.using import encoding, startup
 from psitext.experiments.results import lines, stamp
 from psitext.experiments.results.lines import ResultLine
 from psitext.nn.numerics import Precision
@@ -52,9 +53,23 @@ class _Inputs:
     def data(self) -> finetuning.Classified:
         return finetuning.read_task(self.settings.data_dir, self.settings.init)
 
+    @cached_property
+    def encoded(self) -> encoding.Encoded:
+        return encoding.read(self.settings.data_dir, self.settings.init)
+
 
 def _startup(inputs: _Inputs) -> Iterator[Measured]:
     yield from startup.startup(inputs.settings.rounds, inputs.settings.seed)
+    found, ours, theirs = inputs.encoded, inputs.folder / "ours", inputs.folder / "theirs"
+    found.write(ours, theirs)
+    yield startup.encoding(found.named, ours, theirs, inputs.settings.rounds, inputs.settings.seed)
+
+
+def _encoding(inputs: _Inputs) -> Iterator[Measured]:
+    if find_spec("sentence_transformers") is None:
+        inputs.tell("skipped, because sentence-transformers is not installed: pip install sentence-transformers")
+        return
+    yield from encoding.encoding_speed(inputs.encoded, inputs.settings.rounds, inputs.settings.seed)
 
 
 def _batches(inputs: _Inputs) -> Iterator[Measured]:
@@ -106,6 +121,7 @@ def _generation(inputs: _Inputs, precision: Precision) -> Iterator[Measured]:
 
 BENCHMARKS: dict[str, Callable[[_Inputs], Iterator[Measured]]] = {
     "startup": _startup,
+    "encoding": _encoding,
     "batches": _batches,
     "pretraining": lambda inputs: _pretraining(inputs, "fp32"),
     "finetuning": lambda inputs: _finetuning(inputs, "fp32"),

@@ -57,7 +57,10 @@ def latent_validation(source: Source, objective: ObjectiveConfig, precision: Pre
     """
     lengths = source.lengths(0)
     if len(lengths) < 2:
-        raise UserError(f"a space is judged on at least two held-out sentences, not on {len(lengths)}; hold out more")
+        raise UserError(
+            f"a space is judged on at least two held-out sentences, not on {len(lengths)}; hold out more "
+            "(--set sentences.held_out=10), or give more text"
+        )
     chosen = part_of(PASSES * lengths)
     if len(chosen) < 2:
         raise ValueError(f"sentences of {int(lengths.max())} tokens are too long to be judged")

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from psitext.errors import UserError
+from psitext.experiments.runs.folder import Stopped
 from psitext.files import append_line, write_atomic
 
 FILE = "bounds.jsonl"
@@ -34,6 +35,17 @@ class Records:
     def __init__(self, folder: Path | None, of: str) -> None:
         self.path = None if folder is None else folder / FILE
         self.of = of
+
+    def check(self) -> None:
+        """Refuse a place that is no folder, or one that holds something else than the records of an evaluation."""
+        folder = None if self.path is None else self.path.parent
+        if folder is None or not folder.exists():
+            return
+        if not folder.is_dir():
+            raise UserError(f"{folder} is a file; what is done of an evaluation is kept in a folder, so name one")
+        other = sorted(one.name for one in folder.iterdir() if one.name != FILE)
+        if other:
+            raise UserError(f"{folder} holds something else than an evaluation ({other[0]}); name another folder")
 
     def read(self) -> dict[int, Record]:
         """What is done, by sentence. Errors: a line that is none, or one of another evaluation."""
@@ -65,6 +77,17 @@ class Records:
                 "folder, or take that file away"
             )
         return record
+
+
+def interrupted(folder: Path | None) -> Stopped:
+    """The error of an evaluation that was asked to stop: what is kept of it, and how to go on."""
+    file = None if folder is None else folder / FILE
+    if file is None:
+        return Stopped(
+            Path(), how="nothing of it is kept, but the same command with --out <folder> keeps what is done and"
+        )
+    done = len(file.read_bytes().splitlines()) if file.is_file() else 0
+    return Stopped(file.parent, how=f"the bounds of {done:,} sentences are kept in {folder}, and the same command")
 
 
 def fingerprint(module: nn.Module, tensors: Iterable[Tensor], settings: str = "") -> str:

@@ -20,7 +20,11 @@ from psitext.experiments.control.table import ControlRow
 from psitext.experiments.dialog.scoring import DialogTest
 from psitext.experiments.dialog.ways import recipe_for
 from psitext.experiments.lowresource.protocol import FewLabels, Plane
+from psitext.experiments.queue.lifting import Lifting
+from psitext.experiments.queue.rewriting import Rewriting
 from psitext.experiments.runs.recipes import AutoencodeRecipe, FinetuneRecipe, PretrainRecipe, Recipe, resolve_recipe
+from psitext.experiments.shipping.judging import Judging
+from psitext.experiments.states.bonds import Bonds
 from psitext.experiments.sweep.protocol import Sweep
 
 SEEDED = (
@@ -30,7 +34,12 @@ SEEDED = (
     "compress",
     "space",
     "control",
+    "kets",
 )  # ways that answer differently under another seed
+# Ways that follow no recipe.
+BY_VARIANT = (
+    "discocat", "appendix-a", "sweep", "control", "reconstruction", "lift", "as-is", "sentences",
+)  # fmt: skip
 Scale = Literal["mini", "full"]
 
 
@@ -54,6 +63,11 @@ class Variant(Config):
         "few-labels",
         "few-labels-tuned",
         "plane",
+        "reconstruction",
+        "lift",
+        "kets",
+        "as-is",
+        "sentences",
     ] = "finetune"
     recipe: str = "finetune"
     init: str | None = None  # a name that --init gives a model for ("minilm"), or a model as elsewhere
@@ -70,6 +84,10 @@ class Variant(Config):
     sizes: tuple[int, ...] = ()  # of how = "compress": the numbers of a smaller state, chi
     few: FewLabels = FewLabels()  # settings of the two ways with few labels
     plane: Plane = Plane()  # settings of how = "plane"
+    rewriting: Rewriting = Rewriting()  # settings of how = "reconstruction"
+    lifting: Lifting = Lifting()  # settings of how = "lift"
+    kets: Bonds = Bonds()  # settings of how = "kets"
+    judging: Judging = Judging()  # settings of how = "as-is" and "sentences"
     against: tuple[str, ...] = ()  # variants with few labels whose scores are taken off from this one's
     splits: tuple[str, ...] = ()  # to score on; without any the task's dev splits, on which fine-tuning is scored too
 
@@ -194,7 +212,7 @@ def _in_folder(recipe: Recipe, folder: Path) -> PretrainRecipe:
 
 def hash_of(job: Job) -> str:
     """The hash of a job's recipe without what differs between machines: where data and models lie."""
-    if job.variant.how in ("discocat", "appendix-a", "sweep", "control"):
+    if job.variant.how in BY_VARIANT:
         return recipe_hash(job.variant.model_copy(update={"tasks": (job.task,), "seeds": (job.seed,)}))
     recipe = recipe_of(job, Bench(Path(), Path(), None, {}))
     if job.variant.how == "respond":
@@ -202,6 +220,7 @@ def hash_of(job: Job) -> str:
     if job.variant.sizes:
         recipe = recipe.model_copy(update={"name": f"{recipe.name}: {job.variant.sizes}"})
     settings = {"few-labels": job.variant.few, "few-labels-tuned": job.variant.few, "plane": job.variant.plane}
+    settings |= {"kets": job.variant.kets}
     if job.variant.how in settings:
         own = f"{job.variant.how} {recipe_hash(settings[job.variant.how])}"
         recipe = recipe.model_copy(update={"name": f"{recipe.name}: {own}"})

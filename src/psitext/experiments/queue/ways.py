@@ -22,7 +22,9 @@ from psitext.experiments.finetune import finetune_run, judged_on, limited, start
 from psitext.experiments.lowresource import fewlabels, injection, plane, tuned
 from psitext.experiments.lowresource.fewlabels import Finding
 from psitext.experiments.pretrain import make_tokenizer, pretrain_run
+from psitext.experiments.queue.lifting import lifts
 from psitext.experiments.queue.plan import Bench, Job, hash_of, recipe_of
+from psitext.experiments.queue.rewriting import rewritten
 from psitext.experiments.results import lines, stamp
 from psitext.experiments.results.lines import ResultLine
 from psitext.experiments.runs.folder import RunFolder
@@ -33,8 +35,11 @@ from psitext.experiments.runs.recipes import (
     PretrainRecipe,
     RespondRecipe,
 )
+from psitext.experiments.shipping import judging
+from psitext.experiments.states.bonds import bonds
 from psitext.experiments.sweep.work import work as sweep_work
 from psitext.experiments.tensors import comparing
+from psitext.model import Model, load
 from psitext.model.mps.reading import Metric
 from psitext.score import metrics
 from psitext.text.examples import Example, Task
@@ -277,6 +282,42 @@ def _plane(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
     yield _found(job, job.variant.plane.split, found, began)
 
 
+def _reconstruction(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
+    """Sentences written again by a finished space."""
+    began = time.monotonic()
+    found = rewritten(_given(job, bench), job.task, job.variant.rewriting, bench.data_dir)
+    yield _line(job, "test", found.metrics, found.rows, time.monotonic() - began, found.notes)
+
+
+def _lift(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
+    """A real BERT beside both complex encoders that compute its function."""
+    began = time.monotonic()
+    for row in lifts(_given(job, bench), load_task(job.task), job.variant.lifting, bench.data_dir):
+        yield _line(job, "dev", row.metrics, row.rows, time.monotonic() - began, row.notes, run=row.name)
+        began = time.monotonic()
+
+
+def _kets(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
+    """Kets of a model before and after it is fine-tuned, and what matrix-product states of them keep."""
+    began, folder = time.monotonic(), RunFolder(bench.out / job.name)
+    found = bonds(_finetuning(job, bench), job.variant.kets, folder.path, bench.data_dir, [hook])
+    yield _found(job, next(iter(found.rows)), found, began)
+    _forget(folder)
+
+
+def _judged(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
+    """A finished model, as it is, on a task or on sentences."""
+    began, model = time.monotonic(), None if job.variant.init is None else _given(job, bench)
+    way = judging.WAYS[job.variant.how]
+    for one in way(model, job.task, job.variant.splits, job.variant.judging, bench.data_dir):
+        yield _line(job, one.split, one.scores, one.rows, time.monotonic() - began, one.notes, run=one.run)
+
+
+def _given(job: Job, bench: Bench) -> Model:
+    """The model that a job starts from, as it is."""
+    return load(bench.inits.get(str(job.variant.init), str(job.variant.init)))
+
+
 def _found(job: Job, split: str, found: Finding, began: float) -> ResultLine:
     return _line(job, split, found.scores, found.rows, time.monotonic() - began, found.notes)
 
@@ -297,6 +338,10 @@ WAYS: dict[str, Callable[[Job, Bench, Hook], Iterator[ResultLine]]] = {
     "few-labels": _few_labels,
     "few-labels-tuned": _few_labels_tuned,
     "plane": _plane,
+    "reconstruction": _reconstruction,
+    "lift": _lift,
+    "kets": _kets,
+    **dict.fromkeys(judging.WAYS, _judged),
 }
 
 

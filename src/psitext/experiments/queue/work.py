@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
 
 from psitext.errors import UserError
 from psitext.experiments.queue.plan import Bench, Job, Queue, hash_of, jobs
 from psitext.experiments.queue.ways import WAYS
 from psitext.experiments.results import lines
 from psitext.experiments.sweep.work import missing
+from psitext.model.shipped import located
 from psitext.train.loop import Hook
 
 # Ways that start from a model.
-STARTED = ("finetune", "frozen", "space", "control", "respond", "few-labels", "few-labels-tuned", "plane")
+STARTED = (
+    "finetune", "frozen", "space", "control", "respond", "few-labels", "few-labels-tuned", "plane", "reconstruction",
+    "lift", "kets", "as-is", "sentences",
+)  # fmt: skip
 Show = Callable[[str], AbstractContextManager[Hook]]
 
 
@@ -41,7 +44,7 @@ def work(queue: Queue, bench: Bench, show: Show, only: Sequence[str] = ()) -> in
 def _check_init(job: Job, bench: Bench) -> None:
     """Refuse a run still to do whose model nobody has named: what its queue calls it is no place of a model."""
     for init in (job.variant.init, job.variant.encoder, job.variant.decoder):
-        named = init is None or init in bench.inits or init.startswith("hf:") or Path(init).exists()
+        named = init is None or init in bench.inits or init.startswith("hf:") or located(init).exists()
         if named or job.variant.how not in STARTED or _is_done(job, bench):
             continue
         raise UserError(

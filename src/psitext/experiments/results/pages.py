@@ -14,6 +14,7 @@ from psitext.experiments.lowresource import showing
 from psitext.experiments.results import figures, lines, report, stamp, sweeps
 from psitext.experiments.results.lines import ResultLine
 from psitext.experiments.runs.folder import RunFolder, no_run
+from psitext.experiments.states import showing as kets
 from psitext.files import write_atomic
 from psitext.score.calibration import Bin
 from psitext.score.statistics import GLUE_ENTRIES, glue_average, summary
@@ -29,6 +30,7 @@ sets; with several seeds: mean ± standard deviation (number of seeds). A score 
 model that predicts one thing only.
 """
 
+SHOWN = (showing, kets)  # ways with tables and figures of their own
 RULES: tuple[Literal["entries", "tasks"], ...] = ("entries", "tasks")
 
 
@@ -59,8 +61,9 @@ def section(queue: Queue, file: Path, drawn: Sequence[str] = ()) -> str:
     found = lines.newest(file)
     if any(run.how == "sweep" for run in queue.runs):
         return _sweeps(queue, _of_its_sweeps(queue, found), drawn)
-    if any(run.how in showing.WAYS for run in queue.runs):
-        return _tables(queue, found, drawn)
+    for own in SHOWN:
+        if any(run.how in own.WAYS for run in queue.runs):
+            return _tables(queue, own.tables(queue, found), found, drawn)
     if queue.all_metrics:
         return _every_metric(queue.title, queue.note.strip(), queue.command, found, queue.paper, drawn)
     by_cell: dict[tuple[str, str], list[ResultLine]] = {}
@@ -87,8 +90,9 @@ def drawings(queue: Queue, file: Path) -> dict[str, str]:
             panels = {"left": sweeps.left(curve), "right": sweeps.right(curve), "cosine": sweeps.cosine(curve)}
             found |= {f"-{number}-{side}": panel for side, panel in panels.items() if panel is not None}
         return found
-    if any(run.how in showing.WAYS for run in queue.runs):
-        return showing.drawings(queue, lines.newest(file))
+    for own in SHOWN:
+        if any(run.how in own.WAYS for run in queue.runs):
+            return dict(own.drawings(queue, lines.newest(file)))
     drawing = figure(queue, file)
     return {} if drawing is None else {"": drawing}
 
@@ -134,11 +138,11 @@ def _sweeps(queue: Queue, found: Sequence[ResultLine], drawn: Sequence[str]) -> 
     return "\n".join([*parts, _cost(found), ""])
 
 
-def _tables(queue: Queue, found: Sequence[ResultLine], drawn: Sequence[str]) -> str:
-    """The tables of few labels or of pictures, under their figure."""
+def _tables(queue: Queue, tables: Sequence[showing.Table], found: Sequence[ResultLine], drawn: Sequence[str]) -> str:
+    """The tables of what has its own, under their figures."""
     parts = [f"## {queue.title}", "", queue.note.strip(), "", f"Made by: `{queue.command}`", ""]
     parts += [text for path in drawn for text in (f"![{queue.title}]({path})", "")]
-    for table in showing.tables(queue, found):
+    for table in tables:
         parts += [f"### {table.title}", "", markdown(table.head, table.rows), ""]
     return "\n".join([*parts, _cost(found), ""])
 

@@ -10,9 +10,10 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from psitext.assemble import HAVE_TOKENS, EncoderConfig, HeadConfig, SpaceConfig
-from psitext.config import Config, build, merged, read_recipe, with_overrides
+from psitext.config import Config, build, merged, read_recipe, read_toml, with_overrides
 from psitext.encoders.bert import BertConfig
 from psitext.encoders.vae import VaeConfig
+from psitext.encoders.words import WordsConfig
 from psitext.errors import UserError
 from psitext.heads.decoding import CausalConfig, DecoderConfig
 from psitext.heads.pretraining import PretrainingConfig as PretrainingHeadConfig
@@ -121,6 +122,9 @@ class FinetuneRecipe(Config):
     lift: LiftConfig | None = None  # with init: makes a real BERT complex
     encoder: EncoderConfig | None = None  # without init: an encoder from nothing
     tokenizer: TokenizerConfig = TokenizerConfig()  # without init: trained on the training texts
+    # Without init, of an encoder that reads word vectors: a model whose static token vectors they are made of, and
+    # whose tokenizer cuts the texts. They are frozen then, unless encoder.words says "joint".
+    words_from: str | None = None
     pool: Literal["pooled", "cls", "mean"] | None = None  # what the sentence vector is; None = as the encoder has it
     encoder_layers: int | None = Field(default=None, gt=0)  # with init: only so many layers of a BERT, from below
     head: HeadConfig | None = None  # None = affine for a bert, measurement for a qbert or qcls, modulus for a cvbert
@@ -128,6 +132,14 @@ class FinetuneRecipe(Config):
     train: TrainConfig = TrainConfig(epochs=3, batch_sequences=32)
     class_weights: Literal["none", "balanced"] | tuple[float, ...] = "none"
     calibrate: bool = True  # fit the temperature on dev
+
+    @model_validator(mode="before")
+    @classmethod
+    def _given_words_stay(cls, tree: Any) -> Any:
+        encoder = tree.get("encoder") if isinstance(tree, Mapping) else None
+        if not isinstance(encoder, Mapping) or tree.get("words_from") is None:
+            return tree
+        return {**tree, "encoder": {"words": "frozen", **encoder}}
 
     @field_validator("class_weights", mode="before")
     @classmethod
@@ -144,6 +156,23 @@ class FinetuneRecipe(Config):
     def _one_source(self) -> Self:
         if self.task is not None and self.data.train is not None:
             raise ValueError("task (--task) and data.train (--data) both say what to train on; leave one of them out")
+        return self
+
+    @model_validator(mode="after")
+    def _words_fit(self) -> Self:
+        if self.words_from is None:
+            return self
+        if self.init is not None:
+            raise ValueError(
+                "words_from (--words) gives an encoder from nothing its word vectors, and init (--init) names an "
+                "encoder that has some; leave one of them out"
+            )
+        if not isinstance(self.encoder, WordsConfig):
+            family = "none" if self.encoder is None else f"a {self.encoder.family}"
+            raise ValueError(
+                "words_from (--words) gives word vectors to a rac, automaton, recurrent or vectors encoder "
+                f"(--encoder rac), and this recipe has {family}"
+            )
         return self
 
     @model_validator(mode="after")
@@ -194,15 +223,19 @@ class AutoencodeRecipe(Config):
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
         if self.init is not None and (self.encoder_from or self.decoder_from):
-            raise ValueError("init is a whole autoencoder; leave out encoder_from and decoder_from")
+            raise ValueError(
+                "init is a whole autoencoder; leave out encoder_from (--encoder) and decoder_from (--decoder)"
+            )
         if self.encoder.family != "vae" and self.encoder_from:
             raise ValueError(
-                f"encoder_from is the trunk of a 'vae', and the encoder's family is {self.encoder.family!r}"
+                f"encoder_from (--encoder) is the trunk of a 'vae', and the encoder's family is {self.encoder.family!r}"
             )
         if self.decoder.kind != "causal" and self.decoder_from:
-            raise ValueError("decoder_from is a causal transformer; leave it out, or set decoder.kind to 'causal'")
+            raise ValueError(
+                "decoder_from (--decoder) is a causal transformer; leave it out, or set decoder.kind to 'causal'"
+            )
         if self.encoder_layers is not None and not self.encoder_from:
-            raise ValueError("encoder_layers counts the layers of encoder_from, which is not given")
+            raise ValueError("encoder_layers counts the layers of encoder_from (--encoder), which is not given")
         if self.whiten and not self.init:
             raise ValueError("whiten scales the latents of init, which is not given")
         if self.init is None and self.decoder.latent != self.encoder.latent:
@@ -270,6 +303,56 @@ def resolve_recipe(
     verb = str(tree.get("verb", command))
     if verb not in COMMANDS[command]:
         raise UserError(f"{name} is a recipe to {verb}, not to {command}")
+    own = _own(name, settings)
     tree = with_overrides(merged(tree, given or {}), settings)
     tree = {"name": Path(name).stem if name else verb, "verb": verb, **tree}
-    return build(VERBS[verb], tree, name or f"psitext {verb}")
+    recipe = build(VERBS[verb], _of_one_latent(tree, own), name or f"psitext {verb}")
+    _all_is_used(recipe, own)
+    return recipe
+
+
+def _own(name: str | None, settings: Sequence[str]) -> Mapping[str, Any]:
+    """What a caller has written: a recipe of their own, without what it extends, and settings laid over it."""
+    own = read_toml(Path(name)) if name and Path(name).suffix == ".toml" else {}
+    return with_overrides(own, settings)
+
+
+def _of_one_latent(tree: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A space's recipe in which the width of the latent, where the caller has set it on one side, is both sides'."""
+    said = {side: _at(own, f"{side}.latent") for side in ("encoder", "decoder")}
+    given = [value for value in said.values() if value is not None]
+    if len(given) != 1 or tree["verb"] != "autoencode" or _at(tree, "encoder.family") == "nothing":
+        return tree
+    return merged(tree, {side: {"latent": given[0]} for side in said})
+
+
+# Keys of a recipe that say nothing once another one names a model that has its own, but for those that still count.
+TAKEN: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
+    "encoder_from": ("--encoder", ("encoder.trunk", "tokenizer"), ()),
+    "decoder_from": ("--decoder", ("decoder", "writer"), ("latent", "injection", "position_shift", "dropout", "kind")),
+    "words_from": ("--words", ("tokenizer",), ()),
+    "init": ("--init", ("encoder", "decoder", "tokenizer", "writer"), ("family", "kind")),
+}
+
+
+def _all_is_used(recipe: Recipe, own: Mapping[str, Any]) -> None:
+    """Refuse sizes and tokenizers that a caller has written beside a model that has its own: they would be dropped."""
+    for key, (option, tables, used) in TAKEN.items():
+        source = getattr(recipe, key, None)
+        if source is None or (key == "init" and not isinstance(recipe, AutoencodeRecipe)):
+            continue
+        for table in tables:
+            found = _at(own, table)
+            lost = [name for name in found if name not in used] if isinstance(found, Mapping) else []
+            if lost:
+                raise UserError(
+                    f"{table}.{lost[0]} says nothing beside {key} ({option}): {source} comes with its own; leave it out"
+                )
+
+
+def _at(tree: Mapping[str, Any], path: str) -> Any:
+    """The value at a dotted path, None where there is none."""
+    found: Any = tree
+    for key in path.split("."):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found

@@ -28,8 +28,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from scipy.linalg import eigvalsh_tridiagonal
-from scipy.special import jv
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
@@ -59,6 +57,8 @@ def spectral_bound(h: Tensor) -> float:
 
 def _ritz(h: Tensor) -> tuple[float, float]:
     """The least and the largest Ritz value after ``LANCZOS_STEPS``; both lie within the spectrum of h."""
+    from scipy.linalg import eigvalsh_tridiagonal  # here: a model that is only loaded does without scipy
+
     draws = generator(0, "lanczos").standard_normal((2, len(h), 1))
     now = torch.from_numpy(draws[0] + 1j * draws[1]).to(h)  # a column: its product is three times as fast as a vector's
     now, before, off = now / torch.linalg.vector_norm(now), torch.zeros_like(now), torch.zeros_like(now[0, 0].real)
@@ -82,15 +82,22 @@ def terms(rho: float, dtype: torch.dtype) -> int:
     the Frobenius norm; it is the larger of both, and decides.
     """
     orders = np.arange(int(1.5 * rho) + 60)  # beyond, J_k(rho) underflows
-    dropped = np.cumsum((2 * np.abs(jv(orders, rho)) * np.maximum(1, orders**2 / rho))[::-1])[::-1]
+    dropped = np.cumsum((2 * np.abs(_bessel(orders, rho)) * np.maximum(1, orders**2 / rho))[::-1])[::-1]
     return max(2, int((dropped > torch.finfo(dtype).eps / 4).sum()))
+
+
+def _bessel(orders: npt.NDArray[Any], at: Any) -> Any:
+    """J_k of the first kind."""
+    from scipy.special import jv
+
+    return jv(orders, at)
 
 
 def coefficients(rho: float, moments: npt.NDArray[np.float64], count: int) -> npt.NDArray[np.complex128]:
     """c_k(s) for every s of ``moments`` (N,) -> (N, M)."""
     orders = np.arange(count)
     powers = np.array([1, 1j, -1, -1j])[orders % 4]
-    return (2 - (orders == 0)) * powers * jv(orders, rho * moments[:, None])  # type: ignore[no-any-return]
+    return (2 - (orders == 0)) * powers * _bessel(orders, rho * moments[:, None])  # type: ignore[no-any-return]
 
 
 @lru_cache(maxsize=64)

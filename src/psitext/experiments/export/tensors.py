@@ -1,64 +1,19 @@
-"""Models in other libraries' forms."""
+"""Matrix product states as arrays, with the lines of Python that make other libraries' objects of them."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from psitext.encoders.bert import Bert
-from psitext.errors import UserError
 from psitext.explain.mps import formats
 from psitext.files import write_atomic
-from psitext.heads.affine import SequenceHead
-from psitext.heads.decoding import Decoder, DecodingHead, LstmConfig
-from psitext.heads.pretraining import PretrainingHead
 from psitext.model import Model
 from psitext.model.mps import Mps
 from psitext.model.mps.reading import circuit_of
-
-
-def to_hf(model: Model, folder: Path) -> None:
-    """A folder that ``transformers`` loads: BertModel, BertForPreTraining or BertForSequenceClassification, by the
-    model's head; of a language model GPT2LMHeadModel or LlamaForCausalLM.
-    """
-    from psitext.hf.bert import write_bert
-
-    if isinstance(model.network.head, DecodingHead):
-        _decoder_to_hf(model, model.network.head.decoder, folder)
-        return
-    head, encoder = model.network.head, model.encoder
-    if not isinstance(encoder, Bert):
-        raise UserError(f"transformers has no {encoder.config.family}; only a BERT can be written for it")
-    if model.task is not None and not isinstance(head, SequenceHead):
-        raise UserError(
-            f"a {model.task.kind} head cannot be written for transformers; export the run that it was fine-tuned from"
-        )
-    write_bert(
-        folder,
-        encoder,
-        pretraining=head if isinstance(head, PretrainingHead) else None,
-        classifier=head if isinstance(head, SequenceHead) else None,
-        labels=model.task.labels if model.task else (),
-        tokenizer=model.tokenizer,
-    )
-
-
-def _decoder_to_hf(model: Model, decoder: Decoder, folder: Path) -> None:
-    """A language model. Errors: a decoder that reads a latent, for which transformers has no place; an LSTM."""
-    if isinstance(decoder.config, LstmConfig):
-        raise UserError("transformers has no LSTM; only a causal transformer can be written for it")
-    from psitext.hf.decoders import CausalDecoder, write_decoder
-
-    assert isinstance(decoder, CausalDecoder)
-    write_decoder(folder, decoder, model.writer)
-
-
-EXPORTS: dict[str, Callable[[Model, Path], None]] = {"hf": to_hf}
 
 # Their objects are saved as pickles only, which psitext neither writes nor reads: a file holds the arrays, and these
 # lines make the object of them, without psitext.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from psitext.experiments.bench.timing import Measured, compare
 
@@ -15,6 +16,12 @@ IMPORT = ("-c", "import psitext")
 MODEL = ("-c", "import psitext; psitext.load")  # with torch and all that a model needs
 THEIR_IMPORT = ("-c", "import transformers")
 THEIR_MODEL = ("-c", "from transformers import BertModel")
+SENTENCE = "a gripping, funny film"
+THEIR_ENCODING = """
+from transformers import AutoTokenizer, BertModel
+tokenizer, model = AutoTokenizer.from_pretrained({folder!r}), BertModel.from_pretrained({folder!r})
+print(model(**tokenizer({sentence!r}, return_tensors="pt")).last_hidden_state[0, 0].tolist())
+"""
 
 
 def startup(rounds: int, seed: int) -> list[Measured]:
@@ -25,6 +32,15 @@ def startup(rounds: int, seed: int) -> list[Measured]:
         "`psitext.load` against `from transformers import BertModel`": (MODEL, THEIR_MODEL),
     }
     return [_measured(name, ours, theirs, rounds, seed) for name, (ours, theirs) in pairs.items()]
+
+
+def encoding(name: str, folder: Path, hf: Path, rounds: int, seed: int) -> Measured:
+    """One sentence from the shell to its vector, against the same in transformers; ``hf`` holds the same weights."""
+    ours = ("-m", "psitext", "encode", SENTENCE, "--model", str(folder))
+    theirs = ("-c", THEIR_ENCODING.format(folder=str(hf), sentence=SENTENCE))
+    return _measured(
+        f"`psitext encode` of one sentence, {name}, against the same in transformers", ours, theirs, rounds, seed
+    )
 
 
 def _measured(name: str, ours: Arguments, theirs: Arguments, rounds: int, seed: int) -> Measured:

@@ -1,0 +1,222 @@
+"""From an estimator's parameters to a run of ``experiments.finetune``, which leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from psitext.config import read_recipe
+from psitext.encoders.words import WordsConfig
+from psitext.errors import UserError, near
+from psitext.estimator.texts import EstimatorError
+from psitext.experiments.finetune import Labelled, finetune_run
+from psitext.experiments.run import finetune_recipe
+from psitext.experiments.runs.folder import Stopped
+from psitext.experiments.runs.recipes import FinetuneRecipe
+from psitext.model import Model, load
+from psitext.randomness import generator
+from psitext.train.budget import MOST_EPOCHS
+from psitext.train.loop import Event, Hook
+from psitext.train.settings import BUDGETS
+
+# Families that start from nothing: the recipe of their training, and the one that has their sizes where it is another.
+FROM_NOTHING = {
+    "rac": ("rac", "rac"),
+    "recurrent": ("rac-recurrent", "rac-recurrent"),
+    "vectors": ("rac-vectors", "rac-vectors"),
+    "qcls": ("qcls-end2end", "qcls-end2end"),
+    "bert": ("qcls-transformer", "bert-tiny"),
+    "qbert": ("qcls-transformer", "qbert-tiny"),
+    "cvbert": ("qcls-transformer", "cvbert-tiny"),
+}
+# The names of a constructor's parameters, and of a recipe's.
+KEYS = {
+    "head": "head.kind",
+    "pool": "pool",
+    "epochs": "train.epochs",
+    "lr": "train.optim.lr",
+    "batch_size": "train.batch_sequences",
+    "max_len": "text.max_len",
+}
+# Without lr, epochs: a small encoder takes larger steps than the BERTs that 5e-5 is for; few rows are read more often.
+NARROW, NARROW_LR = 256, 1e-3
+WORDS_LR = 5e-3  # of encoders of word vectors, as their recipes have it
+LEAST_STEPS = {"rac": 400, "recurrent": 400, "vectors": 400}
+USUAL_LEAST_STEPS = 150
+NEVER = 10**9  # steps between checkpoints of a run whose folder goes with it
+LEAST_TO_CALIBRATE = 50  # held-out rows below which a temperature says more of their luck than of the model
+
+_ALONE = threading.Lock()  # torch has one generator for all threads of a process, and a training sets it
+
+
+def trained(estimator: Any, data: Labelled, seed: int) -> Model:
+    """The model that a run with the estimator's parameters makes of the rows.
+
+    Its folder is a temporary one, which is gone afterwards however that came about, or ``run_folder``.
+    Errors: KeyboardInterrupt, when it was asked to stop.
+    """
+    hooks = [_printer(type(estimator).__name__)] if estimator.verbose else []
+    with _ALONE, ExitStack() as stack:
+        place = Path(stack.enter_context(TemporaryDirectory(prefix="psitext-")))
+        kept = estimator.run_folder
+        recipe = _recipe(estimator, _start(estimator.encoder, kept, place), seed, data)
+        try:
+            return finetune_run(recipe, place / "run" if kept is None else Path(kept), hooks, data)
+        except Stopped as stopped:  # an Exception would make a search score it, and go on with the next one
+            after = "" if stopped.step is None else f" after step {stopped.step:,}"
+            how = "" if kept is None else f"; fit again with run_folder={str(kept)!r} to go on from there"
+            raise KeyboardInterrupt(f"stopped{after}{how}") from None
+
+
+def held_out(order_by: npt.NDArray[Any], share: float, seed: int) -> npt.NDArray[np.bool_]:
+    """(n,) True on a share of the rows, spread evenly over ``order_by``, which holds classes or scores.
+
+    No class is taken whole, so the share is at most a half. Fewer rows than half a one are none.
+    """
+    count = len(order_by)
+    wanted = math.floor(count * share + 0.5)
+    drawn = generator(seed, "held out").permutation(count)
+    order = drawn[np.argsort(order_by[drawn], kind="stable")]
+    picks = order[((np.arange(wanted) + 0.5) * count / max(wanted, 1)).astype(np.int64)]
+    mask = np.zeros(count, dtype=np.bool_)
+    mask[picks] = True
+    if order_by.dtype.kind != "f":  # the only row of a class stays to be learnt from
+        alone = np.bincount(order_by)[order_by] == 1
+        mask &= ~alone
+    return mask
+
+
+def seed_of(random_state: object) -> int:
+    """A run's seed: the number itself, one drawn from a generator, or for None one that nobody has seen before.
+
+    numpy's global generator is neither read nor moved.
+    """
+    if isinstance(random_state, bool) or not isinstance(
+        random_state, int | np.integer | np.random.RandomState | np.random.Generator | None
+    ):
+        raise EstimatorError(
+            f"random_state is {random_state!r:.40}; it is a whole number, None, or one of numpy's generators"
+        )
+    if random_state is None:
+        return int.from_bytes(os.urandom(4), "big")
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31 - 1))
+    if random_state < 0:
+        raise EstimatorError(f"random_state is {random_state}; seeds are 0 or more")
+    return int(random_state)
+
+
+def check_share(share: object) -> float:
+    """``validation_fraction``, if it is one."""
+    if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not 0 <= share <= 0.5:
+        raise EstimatorError(f"validation_fraction is {share!r:.40}; it is a share of the rows from 0 to 0.5")
+    return float(share)
+
+
+def _start(encoder: object, kept: object, place: Path) -> str:
+    """The name or folder that the encoder is found by."""
+    if isinstance(encoder, Model):
+        if kept is not None:
+            raise EstimatorError(
+                "a run in run_folder must find its encoder again when it goes on; save the Model, and give its folder"
+            )
+        return str(encoder.save(place / "encoder"))
+    if not isinstance(encoder, str | os.PathLike):
+        raise EstimatorError(
+            f"encoder is a {type(encoder).__name__}; it is the name or folder of a model, hf:<folder>, a Model, or a "
+            f"family to start from nothing: {', '.join(FROM_NOTHING)}"
+        )
+    return str(encoder)
+
+
+def _recipe(estimator: Any, encoder: str, seed: int, data: Labelled) -> FinetuneRecipe:
+    given = {name: getattr(estimator, name) for name in KEYS if getattr(estimator, name) is not None}
+    named = {
+        "name": type(estimator).__name__,
+        "calibrate": sum(map(len, data.dev.values())) >= LEAST_TO_CALIBRATE,
+        "train.precision": "fp32",
+        **({"train.checkpoint_every": NEVER} if estimator.run_folder is None else {}),
+        **(_sizes(encoder, given.get("max_len")) if encoder in FROM_NOTHING else _manner(encoder)),
+        **{KEYS[name]: value for name, value in given.items()},
+    }
+    settings = list(_as_settings(_checked(estimator.settings)))
+    recipe = finetune_recipe(
+        None,
+        init=None if encoder in FROM_NOTHING else encoder,
+        config=FROM_NOTHING[encoder][0] if encoder in FROM_NOTHING else None,
+        seed=seed,
+        settings=[*_as_settings(named), *settings],
+    )
+    train = recipe.train
+    budgets = {f"train.{name}" for name in BUDGETS}
+    if "epochs" in given or budgets & {setting.partition("=")[0] for setting in settings}:
+        return recipe
+    assert train.epochs is not None
+    least = LEAST_STEPS.get(encoder, USUAL_LEAST_STEPS) * (train.batch_sequences or 1) / len(data.train)
+    return recipe.model_copy(update={"train": train.with_budget(epochs=max(train.epochs, min(least, MOST_EPOCHS)))})
+
+
+def _sizes(family: str, max_len: object) -> dict[str, Any]:
+    """The encoder and tokenizer of a family that starts from nothing."""
+    tree = read_recipe(FROM_NOTHING[family][1])
+    found: dict[str, Any] = {key: tree[key] for key in ("encoder", "tokenizer") if key in tree}
+    return found if max_len is None else {**found, "encoder.max_len": max_len}
+
+
+def _manner(encoder: str) -> dict[str, Any]:
+    """How a pre-trained encoder reads texts, and the learning rate of a small one. Errors: no such model."""
+    try:
+        found = load(encoder)
+    except UserError as error:
+        meant = "" if "did you mean" in str(error) else near(encoder, FROM_NOTHING)
+        raise EstimatorError(f"{error}{meant}") from error
+    config = found.network.encoder.config
+    reads = {"text.keep": found.text.keep, "text.unknown": found.text.unknown}
+    if isinstance(config, WordsConfig):
+        return {**reads, "train.optim.lr": WORDS_LR}
+    return {**reads, "train.optim.lr": NARROW_LR} if getattr(config, "width", NARROW) < NARROW else reads
+
+
+def _checked(settings: object) -> Mapping[str, Any]:
+    if settings is None:
+        return {}
+    if not isinstance(settings, Mapping) or not all(isinstance(key, str) for key in settings):
+        raise EstimatorError('settings is a dictionary such as {"train.optim.warmup": 0.1}, or None')
+    return settings
+
+
+def _as_settings(tree: Mapping[str, Any], above: str = "") -> Iterator[str]:
+    """``"a.b=value"`` for every leaf, as ``--set`` takes it."""
+    for key, value in tree.items():
+        plain = value.item() if isinstance(value, np.generic) else value
+        if isinstance(plain, Mapping):
+            yield from _as_settings(plain, f"{above}{key}.")
+            continue
+        if plain is None:
+            raise EstimatorError(f"settings has no value for {above}{key}; leave it out")
+        if isinstance(plain, np.ndarray):
+            plain = plain.tolist()
+        try:
+            yield f"{above}{key}={json.dumps(plain, ensure_ascii=False)}"
+        except TypeError:
+            raise EstimatorError(f"settings has a {type(plain).__name__} for {above}{key}") from None
+
+
+def _printer(name: str) -> Hook:
+    def tell(event: Event) -> None:
+        numbers = [f"{key} {value:.4g}" for key, value in event.items() if isinstance(value, float)]
+        print(f"[{name}] {event['kind']}: step {event['step']}, {', '.join(numbers)}", flush=True)
+
+    return tell

@@ -1,0 +1,1 @@
+"""Using psitext: how long a start takes (``startup``), and how fast sentences become vectors (``encoding``)."""

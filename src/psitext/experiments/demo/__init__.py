@@ -1,0 +1,53 @@
+"""The demo, for a newcomer: the four models that come along, on the embedded corpus, and one page.
+
+Read in this order: ``plan`` (from what, how much), ``reviews`` (the rows and the fine-tuning that two families share),
+then a family a file, and ``page``. What needs no training comes first, so that something is seen at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from psitext.experiments.demo import bert, optimus, page, qbert, rac, reviews
+from psitext.experiments.demo.plan import Plan, Section, Show
+from psitext.model import load
+
+__all__ = ["Demo", "Plan", "Section", "run_demo"]
+
+ORDER = ("BERT", "QBERT", "RAC", "Optimus")
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """What the demo leaves: its table and its report."""
+
+    rows: list[dict[str, Any]]
+    report: Path
+
+
+def run_demo(out: Path, plan: Plan, show: Show, tell: Callable[[Section], None] = lambda section: None) -> Demo:
+    """Do what is missing of the demo in ``out`` (nothing is trained twice), then write the report.
+
+    ``tell`` is given every family as soon as it is done. Errors: a model that is not there, before anything is trained.
+    """
+    circuit, space = load(plan.rac), load(plan.optimus)
+    for name in (plan.bert, plan.qbert):
+        load(name)
+    rows = reviews.read(plan)
+    found = []
+    for make in (
+        lambda: rac.section(plan, rows, circuit),
+        lambda: optimus.section(plan, space),
+        lambda: bert.section(plan, rows, out, show),
+        lambda: qbert.section(plan, rows, out, show),
+    ):
+        found.append(make())
+        tell(found[-1])
+    sections = sorted(found, key=lambda one: ORDER.index(one.family))
+    table = [row for one in sections for row in one.rows if rows.task.headline in row]
+    table.sort(key=lambda row: row["model"] in page.BASELINES)
+    page.write(out / "report.html", sections, table, rows)
+    return Demo(table, out / "report.html")

@@ -1,0 +1,19 @@
+"""Models in other libraries' forms.
+
+Read in this order: ``huggingface`` (folders of transformers), ``tensors`` (matrix product states as arrays), ``plain``
+(complex layers as their formulas stand), ``recurrence`` (circuits as a scan), ``graph`` (what of a model becomes a
+graph of tensors), ``onnx`` (that graph as a file, beside its tokenizer, checked against the model).
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from psitext.experiments.export.huggingface import to_hf
+from psitext.experiments.export.onnx import to_onnx
+from psitext.experiments.export.tensors import TENSORS, write_tensors
+from psitext.model import Model
+
+# Folders: a model and a path in, what is to be told of it out.
+EXPORTS: dict[str, Callable[[Model, Path], str]] = {"hf": to_hf, "onnx": to_onnx}
+
+__all__ = ["EXPORTS", "TENSORS", "to_hf", "to_onnx", "write_tensors"]
