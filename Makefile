@@ -27,7 +27,7 @@ $(STAMP):
 	@rm -f $(VENV)/.installed-*
 	@touch $@
 
-demo: $(STAMP) ## pre-train, fine-tune and compare on the embedded corpus; prints where the report is
+demo: $(STAMP) ## show the four models that come with psitext, on generated text; prints where the report is
 	$(BIN)/psitext demo
 
 models: $(STAMP) ## train what is missing of the models that ship (two hours of one core), pack and describe all

@@ -30,6 +30,7 @@ from psitext.experiments.runs.recipes import (
     RespondRecipe,
     resolve_recipe,
 )
+from psitext.experiments.shipping.judging import GENERATED
 from psitext.text.tasks import TASKS, load_task
 from psitext.train.network import Network, parameter_count
 
@@ -103,6 +104,8 @@ def test_smoke_queue_names_tasks_and_recipes_that_exist(name: str) -> None:
             assert load_task(job.task).name == job.task
         elif job.variant.how == "reconstruction":
             assert corpus.named(job.task).test, "its sentences are written again"
+        elif job.variant.how == "sentences":
+            assert job.task == GENERATED or corpus.named(job.task).test, "its sentences judge a space"
         elif job.variant.how != "appendix-a":
             assert load_task(job.task).name == job.task
             assert recipe_of(job, bench).tree()["task"] == job.task

@@ -116,7 +116,7 @@ def test_law_a_list_needs_no_torch() -> None:
         ("explain", "text", "a text", "--model"),
         ("circuit", "cost"),
         ("generate", "sample", "--model"),
-        ("compress", "--chi", "2", "--model"),
+        ("compress", "--chi", "2", "-o", "out"),
     ],
     ids=" ".join,
 )

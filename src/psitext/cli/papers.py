@@ -118,7 +118,8 @@ def sweep(
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the runs and the report.")] = Path("runs/demo"),
     rows: Annotated[
-        int, typer.Option("--rows", min=100, help="Generated reviews to fine-tune on; fewer are quicker.")
+        int,
+        typer.Option("--rows", min=100, help="Generated reviews to fine-tune on; fewer are quicker, and teach less."),
     ] = 4000,
 ) -> None:
     """Show the four models that come along on generated text: fine-tuned, compared, explained; with a report.
@@ -137,6 +138,7 @@ def demo(
     typer.echo("")
     rows_table(found.rows)
     typer.echo(f"report: {found.report}")
+    typer.echo(f'now try: psitext predict "It was not dull but gripping." --model {out / "bert"}')
 
 
 def bench(

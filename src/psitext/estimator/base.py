@@ -69,7 +69,7 @@ class SentencePredictor(TextEstimator):
 
     def __init__(
         self,
-        encoder: str | os.PathLike[str] | Model = "qbert-tiny",
+        encoder: str | os.PathLike[str] | Model = "bert-tiny",
         *,
         head: str | None = None,
         pool: str | None = None,

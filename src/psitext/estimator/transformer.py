@@ -34,7 +34,7 @@ class SentenceStateTransformer(TransformerMixin, TextEstimator):  # type: ignore
 
     def __init__(
         self,
-        encoder: str | os.PathLike[str] | Model = "qbert-tiny",
+        encoder: str | os.PathLike[str] | Model = "bert-tiny",
         *,
         pool: str | None = None,
         state: str = "real",

@@ -20,6 +20,14 @@ def git(folder: Path, *arguments: str) -> str:
     return done.stdout.strip()
 
 
+def fresh() -> str:
+    """The commit as a new process finds it."""
+    stamp.commit.cache_clear()
+    found = stamp.commit()
+    stamp.commit.cache_clear()
+    return found
+
+
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository with a stamp.py of its own, which the module takes for itself."""
@@ -35,25 +43,25 @@ def test_known_commit_of_a_clean_and_of_a_changed_checkout(checkout: Path) -> No
     git(checkout, "add", ".")
     git(checkout, "commit", "-q", "-m", "first")
     name = git(checkout, "rev-parse", "HEAD")
-    assert stamp.commit() == name
+    assert fresh() == name
     (checkout / "scratch.txt").write_text("not tracked, so no change")
-    assert stamp.commit() == name
+    assert fresh() == name
     (checkout / "src" / "stamp.py").write_text("two")
-    assert stamp.commit() == f"{name}+changes"
+    assert fresh() == f"{name}+changes"
 
 
 def test_known_a_repository_around_an_installation_is_not_ours(checkout: Path) -> None:
     (checkout / "README").write_text("someone's project")
     git(checkout, "add", "README")
     git(checkout, "commit", "-q", "-m", "theirs")
-    assert stamp.commit() == stamp.UNKNOWN
+    assert fresh() == stamp.UNKNOWN
 
 
 def test_known_no_repository_no_git(checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     git(checkout, "add", ".")
-    assert stamp.commit() == stamp.UNKNOWN  # tracked, but nothing committed yet
+    assert fresh() == stamp.UNKNOWN  # tracked, but nothing committed yet
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
-    assert stamp.commit() == stamp.UNKNOWN
+    assert fresh() == stamp.UNKNOWN
 
 
 def test_known_versions_are_those_installed() -> None:

@@ -37,13 +37,14 @@ def run_demo(out: Path, plan: Plan, show: Show, tell: Callable[[Section], None] 
     for name in (plan.bert, plan.qbert):
         load(name)
     rows = reviews.read(plan)
-    found = []
-    for make in (
+    found: list[Section] = []
+    makers: tuple[Callable[[], Section], ...] = (
         lambda: rac.section(plan, rows, circuit),
         lambda: optimus.section(plan, space),
         lambda: bert.section(plan, rows, out, show),
         lambda: qbert.section(plan, rows, out, show),
-    ):
+    )
+    for make in makers:
         found.append(make())
         tell(found[-1])
     sections = sorted(found, key=lambda one: ORDER.index(one.family))

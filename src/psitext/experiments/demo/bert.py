@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from psitext.experiments.demo.plan import SAME_WORDS, Plan, Section, Show
+from psitext.experiments.demo.plan import SAME_WORDS, Plan, Section, Show, called
 from psitext.experiments.demo.reviews import Reviews, positive, trained
 from psitext.experiments.results import report
 
@@ -13,7 +13,7 @@ def section(plan: Plan, reviews: Reviews, out: Path, show: Show) -> Section:
     """Fine-tune both, or take what ``out`` has of them."""
     tuned = trained(plan, "demo-bert", plan.bert, reviews, out / "bert", show)
     fresh = trained(plan, "demo-bert", plan.bert, reviews, out / "bert-from-nothing", show, fresh=True)
-    names = (f"{plan.bert}, fine-tuned", "the same net, from nothing")
+    names = (f"{called(plan.bert)}, fine-tuned", "the same net, from nothing")
     rows = [tuned.row(names[0]), fresh.row(names[1]), *reversed(reviews.baselines())]
     metric, said = reviews.task.headline, {names[0]: positive(tuned.model, reviews)}
     said[names[1]] = positive(fresh.model, reviews)

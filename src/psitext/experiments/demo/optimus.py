@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from psitext.experiments.demo.plan import Plan, Section, row
+from psitext.experiments.demo.plan import Plan, Section, called, row
 from psitext.experiments.latents import telling
 from psitext.experiments.results import report
 from psitext.experiments.results.report import Cell
@@ -13,7 +13,7 @@ from psitext.explain.latent.smoothness import overlap
 from psitext.model import Model
 from psitext.train.network import parameter_count
 
-ENDS = ("Clara was happy for a week.", "The crane stood on one leg.")
+ENDS = ("He was happy for a week.", "She was not happy.")
 STEPS = 8
 FROM, TO, MOVED = "He was happy.", "She was happy.", ("He walked home.", "He found it dull.")
 DRAWN = 4
@@ -36,7 +36,9 @@ def section(plan: Plan, model: Model) -> Section:
         f"{FROM} is to {TO} as {MOVED[0]} is to: {moved.texts[0]}",
         f"From random numbers: {' / '.join(drawn.texts)}",
     ]
-    near = f"The first {min(SHOWN, len(sentences))} of {len(sentences)} from other stories than it has read; not chosen."
+    near = (
+        f"The first {min(SHOWN, len(sentences))} of {len(sentences)} from other stories than it has read; not chosen."
+    )
     parts = (
         report.Table(
             "Optimus: sentences written again",
@@ -53,8 +55,8 @@ def section(plan: Plan, model: Model) -> Section:
         report.Curves(
             "Optimus: words of either end on the way",
             {
-                end: [(place, overlap(end, text)) for place, text in zip(path.places, path.texts, strict=True)]
-                for end in (path.texts[0], path.texts[-1])
+                name: [(place, overlap(end, text)) for place, text in zip(path.places, path.texts, strict=True)]
+                for name, end in (("the first sentence", path.texts[0]), ("the last sentence", path.texts[-1]))
             },
             x="place",
             y="overlap of words",
@@ -73,7 +75,7 @@ def section(plan: Plan, model: Model) -> Section:
             note=f"The first {DRAWN} draws of the prior; not chosen.",
         ),
     )
-    named = row(f"{plan.optimus}, as it comes", {}, parameter_count(model.network))
+    named = row(f"{called(plan.optimus)}, as it comes", {}, parameter_count(model.network))
     return Section("Optimus", (named,), tuple(lines), parts, {})
 
 

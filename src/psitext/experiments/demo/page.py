@@ -36,8 +36,8 @@ def write(path: Path, sections: Sequence[Section], rows: Sequence[dict[str, Any]
     report.write_report(
         report.Report(
             title="psitext demo",
-            lead="Sentences as states, four ways: a BERT, its complex kin, a matrix product state, a space to write from.",
-            facts={one["model"]: float(one[metric]) for one in rows if one["model"] not in BASELINES},
+            lead="Sentences as states, four ways: a BERT, a complex one, a matrix product state, a sentence space.",
+            facts={one["model"]: one[metric] for one in rows if one["model"] not in BASELINES},
             parts=[part for part in parts if drawable(part)],
             settings={name: tree for one in sections for name, tree in one.settings.items()},
             versions=stamp.versions(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from psitext.experiments.results import report
@@ -43,6 +44,11 @@ class Section:
     lines: tuple[str, ...]
     parts: tuple[Part, ...]
     settings: Mapping[str, Any]
+
+
+def called(model: str) -> str:
+    """The name of a model for a reader: of one by path, its folder's."""
+    return Path(model).name
 
 
 def row(

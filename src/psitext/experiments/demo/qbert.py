@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from psitext.errors import UserError
-from psitext.experiments.demo.plan import SAME_WORDS, Part, Plan, Section, Show
+from psitext.experiments.demo.plan import SAME_WORDS, Part, Plan, Section, Show, called
 from psitext.experiments.demo.reviews import Reviews, positive, trained
 from psitext.experiments.results import report
 from psitext.explain.ket.controls import random_profile
@@ -18,7 +18,7 @@ READINGS = 5  # basis states that are told, the likeliest
 def section(plan: Plan, reviews: Reviews, out: Path, show: Show) -> Section:
     """Fine-tune it, or take what ``out`` has, and look at its states."""
     tuned = trained(plan, "demo-qbert", plan.qbert, reviews, out / "qbert", show)
-    name, metric = f"{plan.qbert}, fine-tuned", reviews.task.headline
+    name, metric = called(plan.qbert), reviews.task.headline
     told = positive(tuned.model, reviews)
     before = load(plan.qbert, pool=tuned.recipe.pool).encode(list(SAME_WORDS))
     after = tuned.model.encode(list(SAME_WORDS))
@@ -33,7 +33,7 @@ def section(plan: Plan, reviews: Reviews, out: Path, show: Show) -> Section:
         f"Its likeliest readings: {', '.join(f'{state} ({chance:.3f})' for state, chance in readings)}.",
         f"Entanglement after 1 to {qubits - 1} qubits: {', '.join(f'{one:.2f}' for one in bits)} bits; of random kets "
         f"{', '.join(f'{one:.2f}' for one in random)}.",
-        f'Fidelity with "{SAME_WORDS[1]}", the same words: {fidelity[0]:.3f} as {plan.qbert} comes, {fidelity[1]:.3f} '
+        f'Fidelity with "{SAME_WORDS[1]}", the same words: {fidelity[0]:.3f} as {name} comes, {fidelity[1]:.3f} '
         "fine-tuned.",
         *ran[0],
     ]
@@ -57,11 +57,11 @@ def section(plan: Plan, reviews: Reviews, out: Path, show: Show) -> Section:
                 [text, chance, *row]
                 for text, chance, row in zip(SAME_WORDS, told, after.entropy_bits().tolist(), strict=True)
             ],
-            note=f"Fidelity of the two: {fidelity[0]:.3f} as {plan.qbert} comes, {fidelity[1]:.3f} fine-tuned.",
+            note=f"Fidelity of the two: {fidelity[0]:.3f} as {name} comes, {fidelity[1]:.3f} fine-tuned.",
         ),
         *ran[1],
     )
-    return Section("QBERT", (tuned.row(name),), tuple(lines), parts, {"qbert": tuned.recipe.tree()})
+    return Section("QBERT", (tuned.row(f"{name}, fine-tuned"),), tuple(lines), parts, {"qbert": tuned.recipe.tree()})
 
 
 def likeliest(state: State) -> list[tuple[str, float]]:

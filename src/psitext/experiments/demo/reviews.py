@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from psitext.experiments.demo.plan import SAME_WORDS, Plan, Show, row
+from psitext.experiments.demo.plan import SAME_WORDS, Plan, Show, called, row
 from psitext.experiments.evaluation import baseline_scores
 from psitext.experiments.finetune import finetune_run, read_labelled
 from psitext.experiments.runs.folder import RunFolder
@@ -54,10 +54,12 @@ def read(plan: Plan) -> Reviews:
     return Reviews(data.task, data.train, load_split(data.task, TEST, limit=plan.judged))
 
 
-def trained(plan: Plan, name: str, init: str, reviews: Reviews, out: Path, show: Show, *, fresh: bool = False) -> Trained:
+def trained(
+    plan: Plan, name: str, init: str, reviews: Reviews, out: Path, show: Show, *, fresh: bool = False
+) -> Trained:
     """The recipe ``name`` from ``init`` (with ``fresh``, from new weights of its shape), or what ``out`` has of it."""
     recipe = _recipe(plan, name, init, fresh)
-    with show(f"{init} from nothing" if fresh else f"{init}, fine-tuned") as hook:
+    with show(f"{called(init)}, {'from nothing' if fresh else 'fine-tuned'}") as hook:
         model = finetune_run(recipe, out, [hook])
     folder = RunFolder(out)
     losses = [(float(one["step"]), float(one["loss"])) for one in folder.events() if one["kind"] == "train"]

@@ -303,7 +303,8 @@ def _entry(line: ResultLine) -> str:
 
 def _trained_on(column: str, by_cell: Mapping[tuple[str, str], Sequence[ResultLine]]) -> str:
     """How many examples the variants of a column were trained on."""
-    counts = {line.rows["train"] for (_, name), found in by_cell.items() if name == column for line in found}
+    those = [line for (_, name), found in by_cell.items() if name == column for line in found]
+    counts = {line.rows["train"] for line in those if "train" in line.rows}  # a model that is judged as it is has none
     return " or ".join(f"{count:,}" for count in sorted(counts))
 
 

@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 import sys
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -27,6 +28,7 @@ _PACKAGES = (
 )
 
 
+@cache
 def commit() -> str:
     """The git commit of psitext's own sources, with ``+changes`` when tracked files differ from it.
 
@@ -43,15 +45,20 @@ def commit() -> str:
     return f"{name}+changes" if changes else name
 
 
-def versions() -> dict[str, str]:
-    """Versions of Python, the system and the installed packages that results depend on."""
+@cache
+def _versions() -> tuple[tuple[str, str], ...]:
     found = {"python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}
     for package in _PACKAGES:
         try:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return tuple(found.items())
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python, the system and the installed packages that results depend on."""
+    return dict(_versions())
 
 
 def threads() -> int:

@@ -13,7 +13,8 @@ from psitext.errors import UserError, near
 OLD_BOOKS = (
     "Only English, and mostly the English of books that were written before 1926: newer words are unknown or rare, and "
     "what these books take for granted about people, peoples, women and men is in the weights.",
-    "Trained within half an hour on one core; models that the world uses have seen ten thousand times as much text.",
+    "Trained within half an hour on one core; the published models of these families have seen a thousand times as "
+    "much text.",
     "Not for decisions about people.",
 )
 
@@ -54,10 +55,10 @@ SHIPS = (
     Ship(
         name="bert-tiny",
         verb="pretrain",
-        purpose="A BERT to fine-tune within minutes, and sentence vectors on any machine. For these ask for the mean of the "
-        'words\' states (`--set pool=mean`, `psi.load("bert-tiny", pool="mean")`), whose cosines agree best with how '
-        "alike people find two sentences; the pooled [CLS], which it comes with, has learnt which sentence follows "
-        "which, and is the better start for tasks of two sentences.",
+        purpose="A BERT to fine-tune within minutes, and sentence vectors on any machine. For these ask for the mean "
+        'of the words\' states (`--set pool=mean`, `psi.load("bert-tiny", pool="mean")`), whose cosines agree best '
+        "with how alike people find two sentences; the pooled [CLS], which it comes with, has learnt which sentence "
+        "follows which, and is the better start for tasks of two sentences.",
         limits=OLD_BOOKS,
         headline=Headline("shipped/encoders", "bert-tiny", "stsb", "dev", "pearson"),
         queues=("shipped/encoders",),

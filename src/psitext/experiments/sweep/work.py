@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import current_process
 from pathlib import Path
@@ -73,8 +73,6 @@ def work(
     ``jobs`` processes of one thread each; ``cluster`` "dask://host:port" or "ray://host:port" in their place. Errors:
     lines of this protocol that were made from other rows; another process at work on the same file.
     """
-    from joblib import Parallel, delayed
-
     protocol = sweep.protocol
     with _backend(cluster):
         data = reading.read(protocol, data_dir)
@@ -92,11 +90,26 @@ def work(
             if protocol.words == "flatten":
                 vectors, losses = flatten.word_vectors(protocol, data)
                 tell(f"word vectors: {len(losses)} epochs, loss {losses[-1]:.4f}")
-            calls = (delayed(_train)(protocol, piece, data, vectors) for piece in wanted)
-            for line in Parallel(n_jobs=jobs, return_as="generator_unordered", inner_max_num_threads=1)(calls):
+            for line in _trained([(protocol, piece, data, vectors) for piece in wanted], jobs, cluster):
                 lines.append(results, line)
                 tell(f"{line.task}: {_told(line)}")
     return len(wanted)
+
+
+def _trained(
+    work: Sequence[tuple[Protocol, Piece, Data, Tensor | None]], jobs: int, cluster: str | None
+) -> Iterator[ResultLine]:
+    """The lines of pieces as they are done, by ``jobs`` processes or by all that the cluster has."""
+    from joblib import Parallel, delayed, effective_n_jobs
+
+    calls = [delayed(_train)(*piece) for piece in work]
+    if cluster is None:
+        yield from Parallel(n_jobs=jobs, return_as="generator_unordered", inner_max_num_threads=1)(calls)
+    elif cluster.startswith("dask"):
+        yield from Parallel(n_jobs=-1, return_as="generator_unordered")(calls)
+    else:  # Ray answers when all of a call is done: one piece for each of its processors at a time is what can be lost
+        for first in range(0, len(calls), wave := max(1, effective_n_jobs(-1))):
+            yield from Parallel(n_jobs=-1)(calls[first : first + wave])
 
 
 def _check_rows(protocol: Protocol, results: Path, data: Data) -> None:
@@ -170,23 +183,26 @@ def _told(line: ResultLine) -> str:
     return ", ".join(f"{name} {line.metrics[name]:.4g}" for name in shown if name in line.metrics)
 
 
-def _backend(cluster: str | None) -> AbstractContextManager[Any]:
-    """Where joblib sends the pieces."""
+@contextmanager
+def _backend(cluster: str | None) -> Iterator[None]:
+    """Where joblib sends the pieces, left again at the end."""
     if cluster is None:
-        return nullcontext()
+        yield
+        return
     from joblib import parallel_config
 
     kind, _, address = cluster.partition("://")
     if kind == "dask":
-        client = _cluster_library("dask.distributed", "dask[distributed]").Client(address)
-        there: AbstractContextManager[Any] = parallel_config(backend="dask", client=client)
-        return there
-    if kind == "ray":
-        _cluster_library("ray", "ray").init(address=f"ray://{address}")
-        _cluster_library("ray.util.joblib", "ray").register_ray()
-        rays: AbstractContextManager[Any] = parallel_config(backend="ray")
-        return rays
-    raise UserError(f"--cluster takes dask://host:port or ray://host:port, not {cluster!r}")
+        distributed = _cluster_library("dask.distributed", "dask[distributed]")
+        with distributed.Client(address) as client, parallel_config(backend="dask", client=client):
+            yield
+    elif kind == "ray":
+        ray = _cluster_library("ray", "ray[client]")
+        _cluster_library("ray.util.joblib", "ray[client]").register_ray()
+        with ray.init(address=f"ray://{address}"), parallel_config(backend="ray"):
+            yield
+    else:
+        raise UserError(f"--cluster takes dask://host:port or ray://host:port, not {cluster!r}")
 
 
 def _cluster_library(module: str, package: str) -> Any:
