@@ -104,6 +104,19 @@ def test_law_files_beside_the_model_do_no_harm(saved: Path) -> None:
     assert np.array_equal(load(saved).encode(["a fine film"]).numpy(), expected)
 
 
+def test_known_what_a_system_puts_beside_a_tokenizer_is_none(saved: Path) -> None:
+    (saved / "tokenizers" / "._text.json").write_bytes(b"\x00\x05\x16\x07")
+    assert set(load(saved).tokenizers) == {"text"}
+
+
+@pytest.mark.parametrize("name", ["../outside.txt", "/etc/hostname"])
+def test_known_checksums_name_no_file_elsewhere(saved: Path, name: str) -> None:
+    sums = json.loads((saved / "checksums.json").read_text(encoding="utf-8"))
+    (saved / "checksums.json").write_text(json.dumps(sums | {name: "0"}), encoding="utf-8")
+    with pytest.raises(UserError, match="which is no file of the model"):
+        load(saved)
+
+
 def test_law_a_link_counts_by_its_content(saved: Path, tmp_path: Path) -> None:
     """Stores that share equal files link out of the folder; the checksum says whether it is the right one."""
     outside = tmp_path / "store.bin"

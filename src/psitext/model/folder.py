@@ -62,6 +62,8 @@ def read_config(path: Path) -> dict[str, Any]:
         sums: dict[str, str] = dict(json.loads((path / checkpoint.CHECKSUMS).read_text(encoding="utf-8")))
         for name, digest in sums.items():
             # The card is for readers, who may add to it.
+            if Path(name).is_absolute() or ".." in Path(name).parts:
+                raise UserError(f"{path / checkpoint.CHECKSUMS} names {name!r}, which is no file of the model")
             if name != CARD and sha256(path / name) != digest:
                 raise UserError(f"{path / name} is damaged: its checksum is not the one it was saved with")
         tree: dict[str, Any] = json.loads((path / CONFIG).read_text(encoding="utf-8"))

@@ -68,7 +68,8 @@ def load(source: str | Path, *, pool: str | None = None) -> Model:
     head, module = _head(tree["head"], task, encoder, str(path))
     network = Network(encoder, module)
     checkpoint.load_tensors(network, checkpoint.read_tensors(path / checkpoint.MODEL), str(path))
-    tokenizers = {file.stem: _tokenizer(file) for file in sorted((path / folder.TOKENIZERS).glob("*.json"))}
+    files = sorted((path / folder.TOKENIZERS).glob("[!.]*.json"))  # not those that a system puts beside each of ours
+    tokenizers = {file.stem: _tokenizer(file) for file in files}
     text = build(TextConfig, tree["text"], str(path))
     law = WordLaw(**checkpoint.read_tensors(path / folder.LAW)) if (path / folder.LAW).is_file() else None
     model = Model(network.eval(), tokenizers, text, head, task, tree["temperature"], tree["facts"], law)

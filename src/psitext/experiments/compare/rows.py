@@ -83,7 +83,9 @@ def read_rows(
     _check_texts(path, found, columns)
     if columns.kind != "regression":
         _check_label(path, found, columns, config)
-    task = _with_metrics(guessed_task(path, found, columns.text, columns.pair, columns.label, None, columns.kind), metric)
+    task = _with_metrics(
+        guessed_task(path, found, columns.text, columns.pair, columns.label, None, columns.kind), metric
+    )
     every = _examples(path, found, task)
     if dev is None:
         train, judging = divided(every, config.held_out)
