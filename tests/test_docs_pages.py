@@ -140,6 +140,7 @@ def test_smoke_the_commands_of_a_page_run_in_order(page: Path, desk: Path, capsy
 def in_seconds(arguments: list[str]) -> list[str]:
     """The command with a recipe of seconds."""
     quick = {"bert-mini": "seconds.toml", "qbert-tiny": "complex-seconds.toml", "optimus-mini": "space-seconds.toml"}
-    words = [quick.get(word, word) for word in arguments]
+    before = ["", *arguments[:-1]]
+    words = [quick.get(word, word) if at == "--config" else word for at, word in zip(before, arguments, strict=True)]
     at = words.index("--minutes") if "--minutes" in words else len(words)
     return words[:at] + words[at + 2 :]

@@ -292,7 +292,7 @@ COMMANDS = {
     "evaluate --model run --data other.csv": r".*other\.csv line 3 has the label 'sideways'; words knows down, up",
     "evaluate --model run": r"words has no dev split; .*",
     "evaluate --model pretrained --task toy-tags": r"this model was pre-trained only .*",
-    "export --model run --to onxx -o out": r"cannot export to 'onxx'; there is: hf, numpy, quimb, tenpy, tensorkrowch",
+    "export --model run --to onxx -o out": r"cannot export to 'onxx'; did you mean 'onnx'\?",
     "export --model run": r"name a folder with -o",
     "export --model run -o full": r"full exists and is not empty; name a new folder for the checkpoint",
     "explain similarity a b --model run --word crane": r"the word 'crane' does not occur in the sentence 'a'",

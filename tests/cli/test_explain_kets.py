@@ -49,7 +49,8 @@ def test_known_a_file_with_a_bond_and_every_ending(place: Path) -> None:
     assert [one["text"] for one in tree["sentences"]] == ["a dull film", "the cast is fine"]
     assert tree["preparation"]["exact"]["two_qubit"] == 11
     made = load(place / "model").encode(["a dull film"]).to_product(2)
-    assert tree["sentences"][0]["fidelity"] == pytest.approx(float(made.fidelity), abs=1e-9)
+    # Within float32: they were encoded in another batch.
+    assert tree["sentences"][0]["fidelity"] == pytest.approx(float(made.fidelity), abs=1e-6)
 
 
 def test_known_json_on_the_terminal(place: Path) -> None:

@@ -197,7 +197,8 @@ def export(
 
     name = _named(folder, model)
     if out is None:
-        raise UserError({"hf": "name a folder with -o", "onnx": "name a folder with -o"}.get(to, "name a file with -o"))
+        wanted = "a folder" if to in ("hf", "onnx") else "a file" if to in CIRCUITS else "an .npz file"
+        raise UserError(f"name {wanted} with -o")
     early.model(name)
     looked(name, None, law, None if to in CIRCUITS else text, closing=closing, metric=metric)
     if to in CIRCUITS:
