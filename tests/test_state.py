@@ -206,3 +206,105 @@ def test_known_numbers_of_sentences_that_do_not_fit() -> None:
         with pytest.raises(UserError, match="4 sentences and 3 are not compared one by one"):
             ask(state[:3])
     assert state.fidelities(state[:3]).shape == (4, 3)
+
+
+def test_known_numbers_of_shares_that_do_not_fit() -> None:
+    state = states()[0]
+    for start, end, shares in [(state[0], state, [0.1, 0.5]), (state, state, [0.1] * 3), (state, state[0], [])]:
+        with pytest.raises(UserError, match=rf"4 pairs .* take one share for all or 4, .* array \({len(shares)},\)"):
+            start.geodesic(end, shares)
+    assert len(state[0].geodesic(state, [0.1, 0.5, 0.7, 1.0])) == len(state[0].geodesic(state, [0.5])) == 4
+    assert len(state[0].geodesic(state[1], [])) == 0 and len(state[0].geodesic(state[1], [0.5] * 7)) == 7
+
+
+def test_law_no_sentences_have_no_answers() -> None:
+    for state in states():
+        none = state[0:0]
+        for sweeps in (0, 1):
+            made = none.to_product(bond=2, sweeps=sweeps)
+            assert made.fidelity.shape == (0,) and made.discarded.shape == (0, 2) and made.inside()[0].shape == (0, 6)
+            assert [tensor.shape for tensor in made.tensors] == [(0, 1, 2, 2), (0, 2, 2, 2), (0, 2, 2, 1)]
+        assert none.entropy_bits().shape == (0, 2) and none.bond_for().shape == (0,)
+        assert none.reduced([0]).shape == (0, 2, 2) and none.bloch().shape == (0, 3, 3)
+        assert none.fidelities(state).shape == none.angles(state).shape == (0, 4)
+        assert len(none.geodesic(state[0], 0.5)) == len(none.at_bond(2)) == 0
+
+
+WRONG_TYPES = {
+    "a state is compared with another one, .* not a (str|NoneType)": [
+        lambda s: s.fidelity("x"),
+        lambda s: s.fidelity(None),
+        lambda s: s.angle("x"),
+        lambda s: s.fidelities("x"),
+        lambda s: s.angles("x"),
+        lambda s: s.geodesic(None, 0.5),
+    ],
+    "t is a number from 0 to 1 or a list of such": [
+        lambda s: s.geodesic(s, "x"),
+        lambda s: s.geodesic(s, None),
+        lambda s: s.geodesic(s, torch.tensor(0.5 + 1j)),
+        lambda s: s.geodesic(s, [[0.1], [0.1, 0.2]]),
+    ],
+    "a cut is a whole number, not (1.5|'a'|True|None)": [
+        lambda s: s.entropy_bits(1.5),
+        lambda s: s.entropy_bits("a"),
+        lambda s: s.entropy_bits(True),
+        lambda s: s.schmidt(None),
+        lambda s: s.reduced(True),
+    ],
+    "a qubit is a whole number, not (0.5|True|'a')": [
+        lambda s: s.entropy_bits([0.5]),
+        lambda s: s.reduced([True]),
+        lambda s: s.schmidt(["a"]),
+    ],
+    "a bond is a whole number, not (1.5|None|'x'|True)": [
+        lambda s: s.to_product(bond=1.5),
+        lambda s: s.to_product(bond=None),
+        lambda s: s.to_product(bond="x"),
+        lambda s: s.at_bond(True),
+    ],
+    "a number of sweeps is a whole number, not 1.0": [lambda s: s.at_bond(1, sweeps=1.0)],
+    "a fidelity to keep is a number above 0 and at most 1, not ('x'|None|True|nan)": [
+        lambda s: s.bond_for("x"),
+        lambda s: s.bond_for(None),
+        lambda s: s.bond_for(True),
+        lambda s: s.bond_for(math.nan),
+    ],
+    "the number of a sentence is a whole number, not ('a'|None|True|1.5|a value of type (Tensor|tuple))": [
+        lambda s: s["a"],
+        lambda s: s[None],
+        lambda s: s[True],
+        lambda s: s[[1.5]],
+        lambda s: s[torch.tensor([1.0])],
+        lambda s: s[0, 1],
+    ],
+}
+
+
+@pytest.mark.parametrize("sentence", WRONG_TYPES)
+def test_known_arguments_of_another_type(sentence: str) -> None:
+    for state in states():
+        for ask in WRONG_TYPES[sentence]:
+            with pytest.raises(UserError, match=f"^{sentence}") as caught:
+                ask(state)
+            assert "\n" not in str(caught.value)
+
+
+def test_law_numbers_of_numpy_and_torch_are_numbers() -> None:
+    state = states()[0]
+    for one in (np.int64(1), np.array(1), torch.tensor(1)):
+        assert torch.equal(state[one].vector, state[1].vector)
+        assert torch.equal(state.entropy_bits(one), state.entropy_bits(1))
+        assert torch.equal(state.to_product(one).fidelity, state.to_product(1).fidelity)
+    for many in (np.array([2, 0]), torch.tensor([2, 0])):
+        assert torch.equal(state[many].vector, state[[2, 0]].vector)
+        assert torch.equal(state.reduced(many), state.reduced([2, 0]))
+    torch.testing.assert_close(state.bond_for(np.float32(0.5)), state.bond_for(0.5))
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63, 1.5, "x", True, None])
+def test_known_seeds_that_are_none(seed: object) -> None:
+    posterior = Posterior(torch.zeros(2, 3), torch.zeros(2, 3))
+    with pytest.raises(UserError, match="a seed is a whole number"):
+        posterior.sample(seed=seed)  # type: ignore[arg-type]
+    assert posterior.sample(seed=2**63 - 1).shape == (2, 3)

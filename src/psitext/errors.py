@@ -16,10 +16,12 @@ class UserError(Exception):
 def near(name: str, choices: Iterable[str], most: int = 3) -> str:
     """Return ``"; did you mean 'a' or 'b'?"`` for the choices that look like ``name``, or ``""``."""
     known = list(choices)
-    found = get_close_matches(name, known, n=max(len(known), 1), cutoff=0.6)
+    small = {choice.lower() for choice in known}  # BERT is as near to bert as can be
+    like = set(get_close_matches(name.lower(), small, n=max(len(small), 1), cutoff=0.6))
+    found = [choice for choice in known if choice.lower() in like]
     if not found:
         return ""
-    found.sort(key=lambda choice: (-SequenceMatcher(None, choice, name).ratio(), choice))
+    found.sort(key=lambda choice: (-SequenceMatcher(None, choice.lower(), name.lower()).ratio(), choice))
     quoted = [repr(choice) for choice in found[:most]]
     listed = quoted[0] if len(quoted) == 1 else ", ".join(quoted[:-1]) + " or " + quoted[-1]
     return f"; did you mean {listed}?"

@@ -17,10 +17,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from psitext.config import MAX_INT
 from psitext.errors import UserError
 from psitext.nn.kets import cuts, geometry
 from psitext.nn.kets.product import Product, bond_for, product
-from psitext.nn.kets.qubits import Cut, qubits_for, wide
+from psitext.nn.kets.qubits import Cut, qubits_for, whole, wide
 from psitext.nn.numerics import MIN_NORM, as_complex, norm, unit
 
 
@@ -38,10 +39,8 @@ class State:
         return len(self.vector)
 
     def __getitem__(self, index: int | slice | Tensor | list[int]) -> Self:
-        """Some of the sentences; an integer keeps an axis of one."""
-        rows = slice(index, index + 1 or None) if isinstance(index, int) else index
-        if isinstance(index, int) and not -len(self) <= index < len(self):
-            raise IndexError(f"there are {len(self)} sentences, no number {index}")
+        """Some of the sentences; an integer keeps an axis of one. Errors: what is no number of a sentence."""
+        rows = _chosen(index, len(self))
         taken: dict[str, Any] = {f.name: _rows(getattr(self, f.name), rows) for f in fields(self)}
         return replace(self, **taken)
 
@@ -80,7 +79,7 @@ class State:
 
     def fidelities(self, other: State | None = None) -> Tensor:
         """(B, B') |<self|other>|^2 of each with each; without another state, among themselves."""
-        return geometry.fidelities(self.amplitudes(), (self if other is None else other).amplitudes())
+        return geometry.fidelities(self.amplitudes(), (self if other is None else _state(other)).amplitudes())
 
     def angle(self, other: State) -> Tensor:
         """(B,) Fubini-Study distance in radians, from 0 to pi / 2, sentence by sentence. Errors: as ``fidelity``."""
@@ -88,16 +87,29 @@ class State:
 
     def angles(self, other: State | None = None) -> Tensor:
         """(B, B') Fubini-Study distances of each with each; without another state, among themselves."""
-        return geometry.angles(self.amplitudes(), (self if other is None else other).amplitudes())
+        return geometry.angles(self.amplitudes(), (self if other is None else _state(other)).amplitudes())
 
     def geodesic(self, other: State, t: float | list[float] | Tensor) -> Ket:
         """Kets at shares ``t`` in [0, 1] of the shortest ways to another state, at 1 up to a phase.
 
-        One share for all sentences, or one for each; of one sentence to another, as many kets as shares. Errors: as
-        ``fidelity``; a share outside [0, 1].
+        One share for all pairs, or one for each; of one sentence to another, as many kets as shares. Errors: as
+        ``fidelity``; another number of shares; one that is no number, or outside [0, 1].
         """
         start, end = self._beside(other)
-        return Ket(geometry.geodesic(start, end, torch.as_tensor(t, dtype=torch.float64, device=start.device)))
+        try:
+            given = torch.as_tensor(t, dtype=torch.complex128, device=start.device)
+        except (TypeError, ValueError, RuntimeError):
+            raise UserError(f"t is a number from 0 to 1 or a list of such, not a {type(t).__name__}") from None
+        if bool(given.imag.any()):
+            raise UserError("t is a number from 0 to 1 or a list of such, and none of them is complex")
+        shares = given.real
+        pairs = len(end) if len(self) == 1 else len(self)
+        if shares.ndim > 1 or (pairs != 1 and shares.numel() not in (1, pairs)):
+            raise UserError(
+                f"{pairs:,} pairs of sentences take one share for all or {pairs:,}, one for each, not an array "
+                f"{tuple(shares.shape)}; of one sentence to another there may be any number"
+            )
+        return Ket(geometry.geodesic(start, end, shares))
 
     @property
     def qubits(self) -> int:
@@ -142,6 +154,7 @@ class State:
 
     def _beside(self, other: State) -> tuple[Tensor, Tensor]:
         """Amplitudes of both, to be compared sentence by sentence."""
+        other = _state(other)
         if len(self) != len(other) and 1 not in (len(self), len(other)):
             raise UserError(
                 f"{len(self):,} sentences and {len(other):,} are not compared one by one; take as many of both, or one"
@@ -149,6 +162,7 @@ class State:
         return self.amplitudes(), other.amplitudes()
 
 
+NUMBER = "the number of a sentence"
 # exp() of more is infinite; one below it leaves room for the rounding of the logarithm itself.
 OVERFLOW = {dtype: float(np.log(torch.finfo(dtype).max)) - 1e-3 for dtype in (torch.float32, torch.float64)}
 
@@ -213,14 +227,44 @@ class Posterior(State):
     log_var: Tensor
 
     def sample(self, seed: int = 0) -> Tensor:
-        """(B, D) one latent for every sentence, by the reparameterised draw mean + sigma * noise."""
-        noise = torch.randn(self.vector.shape, generator=torch.Generator().manual_seed(seed), dtype=self.vector.dtype)
+        """(B, D) one latent for every sentence, by the reparameterised draw mean + sigma * noise.
+
+        Errors: a seed that is not a whole number from 0 on.
+        """
+        if not 0 <= whole(seed, "a seed") <= MAX_INT:
+            raise UserError(f"a seed is a whole number from 0 to {MAX_INT}, not {seed}")
+        noise = torch.randn(
+            self.vector.shape, generator=torch.Generator().manual_seed(int(seed)), dtype=self.vector.dtype
+        )
         return self.vector + (0.5 * self.log_var).exp() * noise.to(self.vector.device)
 
 
 def side_by_side(value: Tensor) -> Tensor:
     """Imaginary parts after real ones: complex (..., D) -> real (..., 2 D); what is real stays as it is."""
     return torch.cat([value.real, value.imag], dim=-1) if value.is_complex() else value
+
+
+def _state(value: Any) -> State:
+    """What was given as the other state. Errors: something else."""
+    if not isinstance(value, State):
+        raise UserError(f"a state is compared with another one, as Model.encode gives it, not a {type(value).__name__}")
+    return value
+
+
+def _chosen(index: Any, count: int) -> slice | Tensor | list[int]:
+    """What was given to choose of ``count`` sentences, as an index that keeps the axis. Errors: something else."""
+    if isinstance(index, np.ndarray):
+        index = index.tolist()
+    if isinstance(index, slice):
+        return index
+    if isinstance(index, Tensor) and index.ndim == 1 and not (index.is_floating_point() or index.is_complex()):
+        return index
+    if isinstance(index, list):
+        return index if all(isinstance(one, bool) for one in index) else [whole(one, NUMBER) for one in index]
+    number = whole(index, NUMBER)
+    if not -count <= number < count:
+        raise IndexError(f"there are {count} sentences, no number {number}")
+    return slice(number, number + 1 or None)
 
 
 def _rows(value: Tensor | None, rows: slice | Tensor | list[int]) -> Tensor | None:

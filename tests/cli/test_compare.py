@@ -50,7 +50,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 WRONG = {
     "one.csv": r"one\.csv has but one label in its column 'label': 'up'",
     "three.csv": r"three\.csv has 3 rows with text and label, .* takes at least 20, and says little below some hundred",
-    "bare.csv": r"60 of the 80 rows of bare\.csv have no 'text' or no 'label'; name the columns .*",
+    "bare.csv": r"60 of the 80 rows of bare\.csv have an empty 'text' or 'label'; fill them in .*",
     "numbers.csv": r"the column 'text' of numbers\.csv holds numbers only \('0\.0' on line 2\), which are no "
     r"sentences; name the column of texts with --text",
     "names.csv": r"the column 'label' of names\.csv has 10,000 different values in 10,000 rows, too many to be "
@@ -74,6 +74,7 @@ WRONG = {
     "good.csv --dev good.csv": r"good\.csv is given to train on and to judge by .*",
     "good.csv --dev strange.csv": r"strange\.csv line 7 has the label 'sideways'; good knows down, up",
     "good.csv --also runs/none": r".*runs/none.*",
+    "good.csv --also full --only majority": r".*full is not a model: it has no config\.json",
     "good.csv --config absent.toml": r"bert-frozen would start from bert-tinny \(leave out with .*\): .*bert-tinny.*",
     "good.csv --out full": r"full holds files that are no comparison's; give --out another folder",
     "good.csv --out good.csv": r"good\.csv is a file; give --out a folder",
@@ -106,7 +107,7 @@ def test_smoke_a_table_a_recommendation_and_a_report(place: Path) -> None:
     assert told[0] == "48 rows to train on, 12 to judge by"
     assert any(re.match(r"rac, seed 0: accuracy \d\.\d{4}, ", line) for line in told)
     other = door.run("compare", "more.csv", "--config", "few.toml", "--seeds", "1", "--out", "whole", cwd=place)
-    assert other.code == 2 and "rows are not those that the run in whole began with" in other.err
+    assert other.code == 2 and "rows are not those that the comparison in whole began with" in other.err
 
 
 def test_law_a_kill_loses_nothing_that_was_done(place: Path) -> None:

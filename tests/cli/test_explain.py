@@ -95,6 +95,7 @@ def test_known_a_text(place: Path) -> None:
         f"the log-odds of good against bad: {float(found.logits):.4f}; {float(found.nothing):.4f} with the mean word, "
         "which stands for a random one in every place"
     )
+    assert lines.pop(2).startswith("probabilities are calibrated: they are those of log-odds divided by")
     rows = [line.split() for line in lines[3:6]]
     assert [row[0] for row in rows] == ["A", "fine", "film"]
     assert [float(row[1]) for row in rows] == pytest.approx(found.shapley[0].tolist(), abs=1e-4)
@@ -197,7 +198,7 @@ REFUSED = {
     "explain entanglement deep": r"a circuit of 2 layers is not linear in every word.*",
     "explain entanglement bare": r"a circuit without biases stays at h = 0.*",
     "explain entanglement nan": r"W_H of this model is not finite: its training diverged.*",
-    "explain entanglement absent": r"there is no model at absent",
+    "explain entanglement absent": r"there is no model at absent; `psitext models` lists names",
     "explain entanglement rac --length 0": r"a chain of T = 0 words holds nothing; T is 1 or more",
     "explain entanglement rac --length 1": r"a chain of one word has no bond to cut.*",
     "explain entanglement rac --closing one": r"--closing is one of readout, ones, not 'one'; did you mean 'ones'\?",
@@ -227,7 +228,7 @@ REFUSED = {
     "compress rac --chi 3 -o rac": r"-o rac is, or lies in, a model that is read here .*; name another folder",
     "compress rac --chi 3 -o x --data absent.csv": r"there is no file absent\.csv.*",
     "compress rac --chi 3 -o x --task sts2": r"no task called 'sts2'.*",
-    "compress rac --chi 3 -o x --beside absent": r"there is no model at absent",
+    "compress rac --chi 3 -o x --beside absent": r"there is no model at absent; `psitext models` lists names",
     "compress rac --chi 3 -o x --beside three": r"three answers mood, which has other labels than mood",
     "compress bert --chi 3 -o x": r"this model is a bert; only a recurrent arithmetic circuit .*",
     "compress deep --chi 3 -o x": r"a circuit of 2 layers is not linear in every word.*",
@@ -236,7 +237,7 @@ REFUSED = {
     "export rac --to quimb": r"name an \.npz file with -o",
     "export rac --to quimb -o x.h5": r"matrix product states are written as \.npz, not as 'x\.h5'",
     "export rac --to qimb -o x.npz": r"cannot export to 'qimb'; did you mean 'quimb'\?",
-    "export rac -o x": r"transformers has no rac; only a BERT can be written for it",
+    "export rac -o x": r"transformers has no rac; a BERT, a GPT-2 or a Llama can be written for it",
     "export bert --length 5 -o x": r"--length, --closing, --metric, --label and --law are for matrix product .*",
     "export bert --to numpy -o x.npz": r"this model is a bert; only a recurrent arithmetic circuit .*",
     "export rac --to quimb --length 1 -o x.npz": r"a chain of one word has no bond to cut.*",

@@ -61,7 +61,7 @@ def test_known_an_onnx_folder_says_how_far_it_is_from_the_model(place: Path) -> 
         ("bert --to onyx -o x", "cannot export to 'onyx'; did you mean 'onnx'?"),
         ("bert --to onnx", "name a folder with -o"),
         ("bert --to qasm3", "name a file with -o"),
-        ("rac --to hf -o x", "transformers has no rac; only a BERT can be written for it"),
+        ("rac --to hf -o x", "transformers has no rac; a BERT, a GPT-2 or a Llama can be written for it"),
         ("bert --to quimb -o x.npz", "recurrent"),
         ("bert --to onnx -o x --length 3", "--length, --closing, --metric, --label and --law are for matrix product"),
         ("measured --to qasm3 -o x.qasm --metric data", "are for matrix product states, not qasm3"),

@@ -184,7 +184,7 @@ def test_known_traversals(place: Path) -> None:
 
 ONE = "an interpolation leads from one sentence to another, and there is one; give a second"
 COMMANDS = {
-    "sample -m absent": r"there is no model at absent",
+    "sample -m absent": r"there is no model at absent; `psitext models` lists names",
     "sample -m bert": r"this model does not write sentences; an autoencoder does .*",
     "sample -m space --n 0": r"--n is at least 1, not 0",
     "sample -m space -o out.txt": r"sentences are written as \.jsonl, not as 'out\.txt'",

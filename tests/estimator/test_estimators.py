@@ -26,7 +26,8 @@ import psitext
 import toys
 from psitext.errors import UserError
 from psitext.estimator import SentenceClassifier, SentenceRegressor, SentenceStateTransformer
-from psitext.estimator.training import _recipe, held_out, seed_of
+from psitext.estimator.parameters import seed_of
+from psitext.estimator.training import _recipe, held_out
 from psitext.experiments.finetune import Labelled
 from psitext.experiments.run import resume
 from psitext.model import load
@@ -139,7 +140,7 @@ def test_law_the_same_call_gives_the_same_model_and_leaves_nothing(
     assert handlers == [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     assert list(room.iterdir()) == []
     assert capfd.readouterr() == ("", "")
-    SentenceClassifier(**QUICK | {"epochs": 1}, verbose=True).fit(TEXTS, LABELS)
+    SentenceClassifier(**QUICK | {"epochs": 1}, validation_fraction=0.1, verbose=True).fit(TEXTS, LABELS)
     assert "[SentenceClassifier] dev: step 3, accuracy" in capfd.readouterr().out
 
 
@@ -192,7 +193,7 @@ def test_law_a_run_that_is_kept_goes_on_to_the_same_model(
         model.fit(TEXTS[::-1], LABELS)
     assert np.array_equal(model.fit(TEXTS, LABELS).predict_proba(TEXTS), whole.predict_proba(TEXTS))
     assert np.array_equal(model.fit(TEXTS, LABELS).predict_proba(TEXTS), whole.predict_proba(TEXTS)), "and stays so"
-    with pytest.raises(ValueError, match="holds a run of another recipe"):
+    with pytest.raises(ValueError, match=r"holds a run of another recipe; name another one as run_folder$"):
         model.set_params(epochs=2).fit(TEXTS, LABELS)
 
 
@@ -218,6 +219,22 @@ def test_law_an_encoder_that_is_a_model_is_saved_too(tmp_path: Path) -> None:
     assert np.array_equal(again.fit(TEXTS, LABELS).predict_proba(TEXTS), model.predict_proba(TEXTS))
     with pytest.raises(ValueError, match="save the Model, and give its folder"):
         model.set_params(run_folder=tmp_path / "run").fit(TEXTS, LABELS)
+
+
+def test_known_models_are_no_estimators(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    SentenceClassifier(**QUICK | {"epochs": 1}, run_folder=run).fit(TEXTS, LABELS)
+    for place in (run, run / "model", "bert-tiny"):
+        with pytest.raises(ValueError, match=r"is a model and no estimator: psitext.load reads it"):
+            SentenceClassifier.load(place)
+    for method in (fitted().save, SentenceClassifier.load):
+        for wrong, sentence in ((None, "the path of a folder, not a NoneType"), ("", "and this one is empty")):
+            with pytest.raises(UserError, match=sentence):
+                method(wrong)  # type: ignore[operator]
+    (tmp_path / "given").mkdir()
+    (tmp_path / "given" / "estimator.json").write_text("{}")
+    with pytest.raises(UserError, match="lacks files"):
+        SentenceClassifier.load(tmp_path / "given")
 
 
 def test_known_files_that_are_no_estimator(tmp_path: Path) -> None:
@@ -279,10 +296,21 @@ def test_known_seeds() -> None:
 
 
 def test_law_without_held_out_rows_all_are_learnt_from() -> None:
-    model = SentenceClassifier(**QUICK, validation_fraction=0).fit(TEXTS, LABELS)
+    model = fitted()
     assert model.model_.facts["rows"] == {"train": 48} and model.model_.facts["scores"] == {}
+    assert model.model_.facts["best step"] == model.model_.facts["steps"] == 18
     assert model.model_.temperature == 1.0 and model.score(TEXTS, LABELS) == 1.0
-    assert fitted().model_.facts["rows"] == {"train": 43, "held out": 5}
+    held = SentenceClassifier(**QUICK, validation_fraction=0.1).fit(TEXTS, LABELS)
+    assert held.model_.facts["rows"] == {"train": 43, "held out": 5}
+
+
+def test_known_the_default_classifier_learns_its_own_rows() -> None:
+    """Labels that follow from nothing are learnt by heart; six rows held out would choose an epoch by luck."""
+    draw = np.random.default_rng(0)
+    words = "the a film book good bad dull fine plot song is was very not one".split()
+    texts = [" ".join(draw.choice(words, 8)) for _ in range(60)]
+    labels = draw.permutation(np.arange(60) % 2)
+    assert SentenceClassifier().fit(texts, labels).score(texts, labels) == 1.0
 
 
 def test_known_parameters_reach_the_recipe(tmp_path: Path) -> None:
@@ -290,7 +318,6 @@ def test_known_parameters_reach_the_recipe(tmp_path: Path) -> None:
         "bert",
         head="measurement",
         pool="mean",
-        epochs=1,
         lr=2e-3,
         batch_size=24,
         max_len=24,

@@ -51,7 +51,17 @@ def test_known_what_is_no_text(kind: Any, sentence: str) -> None:
 BAD_Y = {
     "y has the one class 'up'; a classifier needs two": ["up"] * 4,
     "inconsistent numbers of samples: [4, 3]": LABELS[:3],
-    "Input y contains NaN": [0.0, 1.0, np.nan, 1.0],
+    "row 2 of y is missing (nan); leave such rows out": [0.0, 1.0, np.nan, 1.0],
+    "row 1 of y is missing (nan)": ["up", float("nan"), "down", "up"],
+    "row 3 of y is missing (None)": ["up", "down", "up", None],
+    "row 0 of y is missing (nan)": pd.Series([None, "down", "up", "up"], dtype="str"),
+    "row 0 of y is missing (None)": pd.Series([None, "down", "up", "up"], dtype="object"),
+    "row 2 of y is missing (<NA>)": pd.Series(["up", "down", pd.NA, "up"], dtype="object"),
+    "row 1 of y is missing (None)": pd.DataFrame({"y": pd.Series(["up", None, "up", "up"], dtype="object")}),
+    "y mixes int and str, which have no order": pd.Series(["up", 1, "up", 1], dtype="object"),
+    "row 0 of y is a list; it is one class": [["up"], ["up", "down"], ["down"], []],
+    "should be a 1d array, got an array of shape (4, 2)": [["up", "down"]] * 4,
+    "should be a 1d array, got an array of shape ()": np.nan,
     "Unknown label type: continuous": [0.5, 0.1, 0.2, 0.3],
     "the target y is None": None,
 }
@@ -65,8 +75,13 @@ def test_known_what_are_no_classes(sentence: str) -> None:
 
 
 def test_known_what_are_no_numbers() -> None:
-    with pytest.raises(ValueError, match="a regression needs numbers"):
-        SentenceRegressor(**QUICK).fit(TEXTS, LABELS)
+    for y, sentence in (
+        (LABELS, "^row 0 of y is 'up'; a regression needs numbers$"),
+        ([1.0, 2.0, "x", 3.0], "^row 2 of y is 'x'; a regression needs numbers$"),
+        ([1.0, None, 2.0, 3.0], r"^row 1 of y is missing \(None\)"),
+    ):
+        with pytest.raises(EstimatorError, match=sentence):
+            SentenceRegressor(**QUICK).fit(TEXTS, y)
     with pytest.raises(ValueError, match="Input y contains infinity"):
         SentenceRegressor(**QUICK).fit(TEXTS, [1, 2, 3, np.inf])
 
@@ -77,18 +92,39 @@ def test_known_what_are_no_numbers() -> None:
         ({"encoder": "vectosr"}, "vectosr.*did you mean 'vectors'"),
         ({"encoder": 3}, "encoder is a int; it is the name or folder of a model"),
         ({"encoder": "hf:/nowhere/at/all"}, "/nowhere/at/all"),
-        ({"head": "afine"}, "head.kind to 'afine'; did you mean 'affine'"),
-        ({"epochs": -1}, "train.epochs to -1"),
-        ({"lr": 0}, "train.optim.lr to 0"),
-        ({"batch_size": 2.5}, "train.batch_sequences to 2.5"),
-        ({"max_len": 4}, "max_len to 4"),
+        ({"head": "afine"}, "^head is 'afine'; did you mean 'affine'"),
+        ({"head": "x"}, "^head is 'x'; it is one of affine, measurement, modulus, or None$"),
+        ({"pool": 3}, "^pool is 3; it is one of cls, mean, pooled, or None$"),
+        ({"pool": "mean"}, "^pool is 'mean', which is no sentence vector of vectors; leave it out"),
+        ({"encoder": "qbert-tiny", "pool": "pooled"}, "vector of qbert-tiny; it is 'cls' or 'mean' there$"),
+        ({"epochs": -1}, "^epochs is -1; it is a number above 0, up to 1,000,000, or None$"),
+        ({"epochs": "3"}, "^epochs is '3'; it is a number"),
+        ({"epochs": True}, "^epochs is True; it is a number"),
+        ({"lr": 0}, "^lr is 0; it is a number above 0"),
+        ({"lr": float("nan")}, "^lr is nan; it is a number above 0"),
+        ({"batch_size": 0}, "^batch_size is 0; it is a whole number of texts, 1 or more, or None$"),
+        ({"batch_size": 2.5}, "^batch_size is 2.5; it is a whole number of texts"),
+        ({"max_len": 4}, "^max_len is 4; it is a whole number of tokens, 8 or more, or None$"),
+        ({"encoder": "bert-tiny", "max_len": 129}, "^max_len is 129, and bert-tiny reads 128 tokens at most"),
+        ({"encoder": "bert-tiny", "settings": {"text": {"max_len": 1_000}}}, "bert-tiny reads 128 tokens at most"),
         ({"validation_fraction": 0.9}, "validation_fraction is 0.9; it is a share of the rows from 0 to 0.5"),
         ({"random_state": "0"}, "random_state is '0'"),
         ({"settings": ["train.steps=3"]}, "settings is a dictionary such as"),
-        ({"settings": {"train.step": 3}}, "unknown key 'train.step'; did you mean 'steps'"),
+        ({"settings": {"train.step": 3}}, "^settings has an unknown key 'train.step'; did you mean 'steps'"),
+        ({"settings": {"train.optim.lr": 0}}, "^settings sets train.optim.lr to 0"),
+        ({"settings": {"train.epochs": 3}}, "^epochs is 1 and settings has 'train.epochs', which say the same thing"),
+        ({"settings": {"train": {"steps": 3}}}, "^epochs is 1 and settings has 'train.steps'"),
+        ({"batch_size": 2, "settings": {"train.batch_tokens": 64}}, "^batch_size is 2 and settings has"),
+        ({"settings": {"data.limit": 2}}, "^settings has 'data.limit', .* here X and y are the rows$"),
+        ({"settings": {"task": "sst2"}}, "^settings has 'task', .* here X and y are the rows$"),
+        ({"settings": {"train.seed": 2}}, "^settings has 'train.seed', which is what random_state says"),
+        ({"settings": {"train.patience": 2}}, "^settings has 'train.patience', .* set validation_fraction above 0"),
+        ({"settings": {"a=b": 2}}, "^settings has the key 'a=b'; keys are names with dots"),
         ({"settings": {"train.steps": None}}, "settings has no value for train.steps; leave it out"),
         ({"settings": {"train.optim": {"lr": object()}}}, "settings has a object for train.optim.lr"),
-        ({"run_folder": str(Path(__file__))}, "cannot write|holds files"),
+        ({"run_folder": str(Path(__file__))}, "^run_folder is .*, which is a file; name a folder$"),
+        ({"run_folder": Path(__file__).parent}, "holds files that are no run's; name another one as run_folder$"),
+        ({"run_folder": 5}, "^run_folder takes the path of a folder, not a int$"),
     ],
 )
 def test_known_parameters_that_are_none(params: dict[str, Any], sentence: str) -> None:
@@ -112,6 +148,8 @@ def test_known_transformers_without_a_trained_encoder(tmp_path: Path) -> None:
     assert isinstance(given, Model)
     with pytest.raises(EstimatorError, match="state is 'probability'; did you mean 'probabilities'"):
         SentenceStateTransformer(given, state="probability").fit(TEXTS)
+    with pytest.raises(EstimatorError, match=r"^pool is 'maen'; did you mean 'mean'"):
+        SentenceStateTransformer(given, pool="maen").fit(TEXTS)
 
 
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function", "save"])

@@ -100,4 +100,4 @@ def test_smoke_side_by_side_from_the_command_line(tmp_path: Path) -> None:
     assert "contextual" in done.out
     assert "model" not in door.run(*ask, cwd=tmp_path).out
     gone = door.run(*ask, "--beside", "gone", cwd=tmp_path)
-    assert (gone.code, gone.err) == (2, "psitext: there is no model at gone\n")
+    assert (gone.code, gone.err) == (2, "psitext: there is no model at gone; `psitext models` lists names\n")

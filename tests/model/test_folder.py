@@ -82,15 +82,27 @@ def test_known_lost_checksums_are_what_is_missing(place: str, tmp_path: Path) ->
         load(tmp_path / "run" / place)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "3", '{"config.json": 7}', '{"nothing.bin": "00"}'])
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", "3", '{"config.json": 7}', '{"nothing.bin": "00"}'])
 def test_known_checksums_that_are_none(saved: Path, content: str) -> None:
     (saved / "checksums.json").write_text(content)
-    if content == "[]":  # no checksum to break: the file then stands for itself
-        assert load(saved).task is not None
-        return
-    with pytest.raises(UserError, match=r"is damaged|is missing") as caught:
+    wrong = "checksums.json does not name model.safetensors" if content in ("[]", "{}") else r"is damaged|is missing"
+    with pytest.raises(UserError, match=wrong) as caught:
         load(saved)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizers/text.json", "tokenizers/mine.json"])
+def test_known_whatever_is_loaded_has_a_checksum(saved: Path, name: str) -> None:
+    """One that is left out would be read unchecked; so would a tokenizer that was put beside ours."""
+    shutil.copy(saved / "tokenizers" / "text.json", saved / "tokenizers" / "mine.json")
+    sums = json.loads((saved / "checksums.json").read_text())
+    sums["tokenizers/mine.json"] = sums["tokenizers/text.json"]
+    del sums[name]
+    (saved / "checksums.json").write_text(json.dumps(sums))
+    with pytest.raises(UserError) as caught:
+        load(saved)
+    wanted = f"{saved / 'checksums.json'} does not name {name}; a fresh copy of the model is needed"
+    assert str(caught.value) == wanted
 
 
 def test_known_the_card_is_for_readers_who_may_add_to_it(saved: Path) -> None:
@@ -101,15 +113,16 @@ def test_known_the_card_is_for_readers_who_may_add_to_it(saved: Path) -> None:
     assert load(saved).task is not None
 
 
+def change(saved: Path, **values: object) -> None:
+    """Other settings, with the checksum that goes with them."""
+    tree = json.loads((saved / "config.json").read_text())
+    (saved / "config.json").write_text(json.dumps(tree | values))
+    sums = json.loads((saved / "checksums.json").read_text())
+    (saved / "checksums.json").write_text(json.dumps(sums | {"config.json": sha256(saved / "config.json")}))
+
+
 def test_known_changed(saved: Path) -> None:
     """Settings that were changed on purpose, with their checksum, are checked like any others."""
-
-    def changed(**values: object) -> None:
-        tree = json.loads((saved / "config.json").read_text())
-        (saved / "config.json").write_text(json.dumps(tree | values))
-        sums = json.loads((saved / "checksums.json").read_text())
-        (saved / "checksums.json").write_text(json.dumps(sums | {"config.json": sha256(saved / "config.json")}))
-
     tree = json.loads((saved / "config.json").read_text())
     cases: list[tuple[dict[str, object], str]] = [
         ({"format": 2}, "has format 2; this psitext reads format 1"),
@@ -120,11 +133,71 @@ def test_known_changed(saved: Path) -> None:
         ({"head": {"for": "cooking", "settings": {}}}, "has a head for 'cooking', which this psitext does not know"),
     ]
     for values, sentence in cases:
-        changed(**values)
+        change(saved, **values)
         with pytest.raises(UserError, match=sentence):
             load(saved)
-        changed(**tree)
+        change(saved, **tree)
     assert load(saved).task is not None
+
+
+WRONG_TYPES: list[tuple[str, object, str]] = [
+    ("encoder", None, "encoder"),
+    ("encoder", "x", "encoder"),
+    ("encoder", [], "encoder"),
+    ("head", None, "head"),
+    ("head", "x", "head"),
+    ("head", {"settings": None}, "head.for"),
+    ("head", {"for": "task"}, "head.settings"),
+    ("head", {"for": "task", "settings": None}, "head.settings"),
+    ("head", {"for": "pretraining", "settings": None}, "head.settings"),
+    ("head", {"for": [], "settings": {}}, "head.for"),
+    ("task", "x", "task"),
+    ("task", None, "task"),
+    ("task", {}, "'name'"),
+    ("task", [], "task"),
+    ("text", None, "text"),
+    ("text", 3, "text"),
+    ("facts", None, "facts"),
+    ("temperature", None, "temperature"),
+    ("temperature", "x", "temperature"),
+    ("temperature", "1.5", "temperature"),
+    ("temperature", True, "temperature"),
+    ("temperature", -1, "temperature"),
+    ("temperature", 0, "temperature"),
+    ("temperature", float("nan"), "temperature"),
+    ("temperature", float("inf"), "temperature"),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "named"), WRONG_TYPES, ids=str)
+def test_known_tables_of_another_type(saved: Path, key: str, value: object, named: str) -> None:
+    change(saved, **{key: value})
+    with pytest.raises(UserError) as caught:
+        load(saved)
+    said = str(caught.value)
+    assert said.startswith(f"{saved if value == {} else saved / 'config.json'}") and named in said and "\n" not in said
+    assert key != "temperature" or isinstance(value, str | bool | None) or "greater than 0" in said or "finite" in said
+
+
+@pytest.mark.parametrize("key", ["encoder", "head", "task", "text", "temperature", "facts"])
+def test_known_tables_that_are_missing(saved: Path, key: str) -> None:
+    tree = json.loads((saved / "config.json").read_text())
+    del tree[key]
+    (saved / "config.json").write_text(json.dumps(tree))
+    change(saved)
+    with pytest.raises(UserError, match=f"config.json lacks '{key}'"):
+        load(saved)
+
+
+def test_known_a_temperature_may_be_a_whole_number(saved: Path) -> None:
+    change(saved, temperature=2)
+    assert load(saved).temperature == 2
+
+
+@pytest.mark.parametrize("path", [None, 3, b"model"])
+def test_known_a_path_that_is_none(saved: Path, path: object) -> None:
+    with pytest.raises(UserError, match=f"a model is saved to the path of a folder, not to a {type(path).__name__}"):
+        load(saved).save(path)  # type: ignore[arg-type]
 
 
 def test_law_saving_replaces_a_model_and_nothing_else(saved: Path, tmp_path: Path) -> None:

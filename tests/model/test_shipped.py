@@ -69,7 +69,9 @@ def test_law_a_name_is_no_path(ours: Path, tmp_path: Path, name: str, monkeypatc
 def test_known_near_names(ours: Path) -> None:
     with pytest.raises(UserError, match=r"^there is no model at smal-bert; did you mean 'small-bert'\?$"):
         load("smal-bert")
-    with pytest.raises(UserError, match=r"^there is no model at nothing-like-it$"):
+    with pytest.raises(UserError, match=r"did you mean 'small-bert'"):
+        load("SMALL-BERT")
+    with pytest.raises(UserError, match=r"^there is no model at nothing-like-it; `psitext models` lists names$"):
         load("nothing-like-it")
     with pytest.raises(UserError, match=r"is called 'sentimnt'; did you mean 'sentiment'\?"):
         shipped.card("sentimnt")

@@ -13,6 +13,7 @@ import tiny
 from psitext.errors import UserError
 from psitext.heads.decoding import Writing
 from psitext.model import TEXT, Model, Sentences, writing
+from psitext.state import Ket, SentenceState
 from psitext.text.supervised import TextConfig
 from psitext.text.tokenizer import train as train_tokenizer
 from psitext.train.network import Network
@@ -90,3 +91,16 @@ def test_law_other_models_do_not_write_and_a_language_model_does_not_read() -> N
         bert.writer  # noqa: B018
     with pytest.raises(UserError, match="language model"):
         tellers.language_model().encode(["a girl sits"])
+
+
+@pytest.mark.parametrize("kind", [SentenceState, Ket])
+def test_known_states_that_are_no_latents(kind: type[SentenceState | Ket]) -> None:
+    model = tellers.space()
+    with pytest.raises(UserError, match=f"latents are the Posterior that encode gives .* not a {kind.__name__}"):
+        model.decode(kind(torch.zeros(2, tellers.WIDTH)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given", ["x", None, ["x"], [[0.0], [0.0, 1.0]], {}, np.array([[1j]]), [[True]]], ids=str)
+def test_known_what_is_no_latent(given: object) -> None:
+    with pytest.raises(UserError, match=f"latents are the Posterior that .* not a {type(given).__name__}"):
+        tellers.space().decode(given)  # type: ignore[arg-type]

@@ -51,8 +51,14 @@ def test_law_what_is_no_text_is_refused(given: object) -> None:
 
 @pytest.mark.parametrize("given", [None, "path", {}, {"path": None}, {"path": 3}])
 def test_law_what_is_no_file_is_refused(given: object) -> None:
-    with pytest.raises(UserError, match="name a file first"):
+    with pytest.raises(UserError, match=r"no file to read: choose one of \.txt, .*\.jsonl with at most 2 MB"):
         bounds.uploaded(given)
+
+
+def test_known_sizes_are_said_in_one_unit() -> None:
+    assert bounds.size(bounds.FILE_BYTES) == "2 MB"
+    assert bounds.size(bounds.FILE_BYTES + 1) == "2.01 MB"
+    assert bounds.size(1) == "0.01 MB"
 
 
 @pytest.mark.parametrize("value", [None, "2", [2], math.nan, math.inf, -math.inf, 0, 4, 1.5])

@@ -52,6 +52,28 @@ def test_law_models_are_loaded_once_and_only_where_they_fit(shelf: Shelf, models
             shelf.model(name, CIRCUITS)
 
 
+def test_known_neighbours_are_compared_by_token_means_where_nothing_trained_the_vector(
+    minilm: Path, models: dict[str, str]
+) -> None:
+    found = offered([f"hf:{minilm}", models["measured"], models["space"]], ["bert-tiny", "qbert-tiny"])
+    pools = {}
+    for name in ("bert-tiny", "qbert-tiny"):
+        own, compared = found.model(name, STATES), found.model(name, NEIGHBOURS)
+        assert compared is found.model(name, NEIGHBOURS) and compared is not own
+        pools[name] = own.encoder.config.pool, compared.encoder.config.pool
+    assert pools == {"bert-tiny": ("pooled", "mean"), "qbert-tiny": ("cls", "mean")}
+    for name in (models["measured"], models["space"]):
+        assert found.model(name, STATES) is found.model(name, NEIGHBOURS)
+    stated = found.model(f"hf:{minilm}", NEIGHBOURS)
+    assert stated.encoder.config.pool == "mean" and stated is found.model(f"hf:{minilm}", STATES)
+
+
+def test_known_a_space_says_what_it_has_read(models: dict[str, str]) -> None:
+    found = offered([models["space"]], ["optimus-tiny", "bert-tiny"])
+    (said,) = found.read(WRITING)
+    assert said.startswith("optimus-tiny has read 112 public-domain books and generated stories;")
+
+
 def test_law_what_no_tab_can_use_is_refused(models: dict[str, str]) -> None:
     with pytest.raises(UserError, match="no tab for it"):
         offered([models["language"]])

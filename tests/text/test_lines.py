@@ -80,7 +80,8 @@ BAD: dict[str, tuple[str, bytes, str]] = {
     "nul": ("a.tsv", b"a\tb\n1\t2\n3\t\x004\n", "a.tsv line 3 holds a NUL character (column 3)"),
     "10 MB line": ("a.tsv", b"a\tb\n1\t" + b"x" * 10_000_000, "a.tsv line 2 is over 9,048,576 bytes long"),
     "gz cut off": ("a.txt.gz", gzip.compress(b"some text\n" * 99)[:-20], "a.txt.gz is damaged after line"),
-    "gz no gz": ("a.txt.gz", b"plain text\n", "a.txt.gz is damaged after line 0 (not a gzipped file"),
+    "gz no gz": ("a.txt.gz", b"plain text\n", "a.txt.gz is no gzip file, whatever its ending says"),
+    "cr": ("a.csv", b"text,label\rgood,up\r", "a.csv ends its lines with CR alone, which is not read"),
     "zst cut off": ("a.txt.zst", ZSTD(bytes(range(32, 99)) * 99)[:-9], "is damaged after line"),
     "zst no zst": ("a.txt.zst", b"plain text\n", "a.txt.zst is damaged after line 0"),
 }

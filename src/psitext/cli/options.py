@@ -37,7 +37,10 @@ Seed = Annotated[
 Text = Annotated[str | None, typer.Option("--text", help="The column that holds the text.")]
 Pair = Annotated[str | None, typer.Option("--pair", help="The column that holds the second text of a pair.")]
 Label = Annotated[str | None, typer.Option("--label", help="The column that holds the label.")]
-ModelName = Annotated[str, typer.Option("--model", "-m", help="A run, a model folder, or hf:<folder or hub id>.")]
+ModelName = Annotated[
+    str,
+    typer.Option("--model", "-m", help="A run, a model folder, a name of `psitext models`, or hf:<folder or hub id>."),
+]
 TensorBoard = Annotated[
     bool, typer.Option("--tensorboard", help="Write TensorBoard's event files into the run's folder too.")
 ]

@@ -115,6 +115,9 @@ def sweep(
     typer.echo(pages.section(queue, folder / "lines.jsonl", [str(path) for path in drawn]))
 
 
+FEW_REVIEWS = 2_000  # below, the demo's fine-tunings end near bag of words
+
+
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the runs and the report.")] = Path("runs/demo"),
     rows: Annotated[
@@ -137,6 +140,10 @@ def demo(
     found = run_demo(out, Plan(rows=rows), shown, tell)
     typer.echo("")
     rows_table(found.rows)
+    if rows < FEW_REVIEWS:
+        typer.echo(
+            f"{rows:,} reviews are too few for the fine-tuned models to find out that the order of words decides"
+        )
     typer.echo(f"report: {found.report}")
     typer.echo(f'now try: psitext predict "It was not dull but gripping." --model {out / "bert"}')
 

@@ -158,7 +158,10 @@ def evaluate(
 def export(
     folder: Annotated[str | None, typer.Argument(metavar="MODEL", help="The model; or name it with --model.")] = None,
     model: Annotated[
-        str | None, typer.Option("--model", "-m", help="A run, a model folder, or hf:<folder or hub id>.")
+        str | None,
+        typer.Option(
+            "--model", "-m", help="A run, a model folder, a name of `psitext models`, or hf:<folder or hub id>."
+        ),
     ] = None,
     out: Out = None,
     to: Annotated[

@@ -13,8 +13,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from psitext.estimator import storing
+from psitext.estimator.parameters import check_folder, check_parameters, seed_of
 from psitext.estimator.texts import as_sklearn_expects, examples_of, fitted_texts, further_texts
-from psitext.estimator.training import check_share, held_out, seed_of, trained
+from psitext.estimator.training import held_out, trained
 from psitext.experiments.finetune import Labelled
 from psitext.model import Model
 from psitext.text.examples import Task
@@ -34,13 +35,13 @@ class TextEstimator(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "model_")
         with as_sklearn_expects():
-            return storing.write(self, Path(folder))
+            return storing.write(self, check_folder("save", folder))
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Self:
         """The estimator that ``save`` wrote. Errors: none there, one of another kind, damaged files."""
         with as_sklearn_expects():
-            return storing.read(cls, Path(folder))
+            return storing.read(cls, check_folder("load", folder))
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies and other processes: models as the bytes of their folders."""
@@ -77,7 +78,7 @@ class SentencePredictor(TextEstimator):
         lr: float | None = None,
         batch_size: int | None = None,
         max_len: int | None = None,
-        validation_fraction: float = 0.1,
+        validation_fraction: float = 0,
         random_state: int | np.random.RandomState | np.random.Generator | None = 0,
         settings: Mapping[str, Any] | None = None,
         run_folder: str | os.PathLike[str] | None = None,
@@ -105,8 +106,9 @@ class SentencePredictor(TextEstimator):
         if second is not None:
             task = task.model_copy(update={"pair": "pair"})
         with as_sklearn_expects():
-            share, seed = check_share(self.validation_fraction), seed_of(self.random_state)
-            judges = held_out(y, share, seed)
+            check_parameters(self)
+            seed = seed_of(self.random_state)
+            judges = held_out(y, float(self.validation_fraction), seed)
             examples = examples_of(first, second, labels)
             kept = [example for example, judge in zip(examples, judges, strict=True) if not judge]
             dev = [example for example, judge in zip(examples, judges, strict=True) if judge]

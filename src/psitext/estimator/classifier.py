@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d
+from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
 from psitext.estimator.base import SentencePredictor
-from psitext.estimator.texts import EstimatorError
+from psitext.estimator.texts import EstimatorError, targets
 from psitext.score import calibration
 from psitext.text.examples import Task
 
@@ -24,10 +24,11 @@ class SentenceClassifier(ClassifierMixin, SentencePredictor):  # type: ignore[mi
     "affine", "measurement" or "modulus", ``pool`` is "cls", "mean" or "pooled"; None is what is usual for the encoder.
     ``epochs``, ``lr``, ``batch_size`` (texts) and ``max_len`` (tokens) are the recipe's where they are None.
 
-    ``validation_fraction`` of the rows, evenly over the classes, choose the best epoch and, if there are 50 of them,
-    calibrate the probabilities; with 0 all rows are learnt from. ``random_state`` decides everything else: the same
-    call gives the same model. ``settings`` are further keys of the recipe, as ``--set`` takes them. ``run_folder``
-    keeps the run, so that the same fit goes on from where it was stopped.
+    All rows are learnt from, and the last weights stay. With ``validation_fraction`` that share of them, evenly over
+    the classes, is left out, chooses the best epoch and, from 50 rows on, calibrates the probabilities; it pays where
+    such rows are many. ``random_state`` decides everything else: the same call gives the same model. ``settings`` are
+    further keys of the recipe, as ``--set`` takes them. ``run_folder`` keeps the run, so that the same fit goes on
+    from where it was stopped.
 
     Fitted: ``classes_``, ``model_`` (a ``psitext.Model``), ``n_features_in_`` and ``feature_names_in_`` where X had
     columns. X is a list, array or Series of texts, one column of them, or two columns of pairs.
@@ -37,12 +38,14 @@ class SentenceClassifier(ClassifierMixin, SentencePredictor):  # type: ignore[mi
 
     def fit(self, X: object, y: object) -> Self:
         """Train on n texts X and their classes y (n,). Errors: EstimatorError, a UserError and a ValueError."""
-        if y is None:
-            raise EstimatorError("a SentenceClassifier requires y to be passed, but the target y is None")
-        given = column_or_1d(y, warn=True)
+        given = targets(self, y)
         assert_all_finite(given, input_name="y")
-        check_classification_targets(given)
-        classes, numbers = np.unique(given, return_inverse=True)
+        try:
+            check_classification_targets(given)
+            classes, numbers = np.unique(given, return_inverse=True)
+        except TypeError:
+            kinds = sorted({type(one).__name__ for one in given})
+            raise EstimatorError(f"y mixes {' and '.join(kinds)}, which have no order; make them all strings") from None
         if len(classes) < 2:
             found = f"the one class {classes.tolist()[0]!r:.40}" if len(classes) else "no class"
             raise EstimatorError(f"y has {found}; a classifier needs two classes or more")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import assert_all_finite, column_or_1d
+from sklearn.utils.validation import assert_all_finite
 
 from psitext.estimator.base import SentencePredictor
-from psitext.estimator.texts import EstimatorError
+from psitext.estimator.texts import EstimatorError, targets
 from psitext.text.examples import Task
 
 
@@ -19,7 +19,8 @@ class SentenceRegressor(RegressorMixin, SentencePredictor):  # type: ignore[misc
     """Texts, or pairs of texts, to numbers; parameters are those of SentenceClassifier.
 
     Training is on y less its mean, over its deviation, and ``model_`` speaks these units; ``predict`` speaks those of
-    y, by ``target_mean_`` and ``target_scale_``. The best epoch is that of the least error on the held-out rows.
+    y, by ``target_mean_`` and ``target_scale_``. With ``validation_fraction`` the best epoch is that of the least error
+    on the rows that are left out.
     """
 
     target_mean_: float
@@ -27,13 +28,11 @@ class SentenceRegressor(RegressorMixin, SentencePredictor):  # type: ignore[misc
 
     def fit(self, X: object, y: object) -> Self:
         """Train on n texts X and their numbers y (n,). Errors: EstimatorError, a UserError and a ValueError."""
-        if y is None:
-            raise EstimatorError("a SentenceRegressor requires y to be passed, but the target y is None")
-        given = column_or_1d(y, warn=True)
+        given = targets(self, y)
         try:
             scores = np.asarray(given, dtype=np.float64)
         except (TypeError, ValueError):
-            raise EstimatorError(f"y holds {given.dtype} values; a regression needs numbers") from None
+            raise EstimatorError(f"{_no_number(given)}; a regression needs numbers") from None
         assert_all_finite(scores, input_name="y")
         mean, deviation = (float(scores.mean()), float(scores.std()) or 1.0) if len(scores) else (0.0, 1.0)
         task = Task(
@@ -55,3 +54,13 @@ class SentenceRegressor(RegressorMixin, SentencePredictor):  # type: ignore[misc
         """(n,) numbers in the units of y."""
         standard = self._scores(X)[:, 0]
         return self.target_mean_ + self.target_scale_ * standard
+
+
+def _no_number(given: npt.NDArray[Any]) -> str:
+    """Where the first value is that is none."""
+    for row, value in enumerate(given.tolist()):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return f"row {row} of y is {value!r:.40}"
+    return f"y holds {given.dtype} values"

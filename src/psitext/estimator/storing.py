@@ -22,6 +22,8 @@ from psitext.errors import UserError
 from psitext.estimator.texts import EstimatorError
 from psitext.files import folder_atomic, sha256, write_atomic
 from psitext.model import Model, load
+from psitext.model.folder import find
+from psitext.model.shipped import located
 
 if TYPE_CHECKING:
     from psitext.estimator.base import TextEstimator
@@ -114,6 +116,8 @@ def read(cls: type[T], path: Path) -> T:
 
 
 def _tree(path: Path) -> dict[str, Any]:
+    if not (path / SETTINGS).exists():
+        raise _nowhere(path)
     try:
         sums = json.loads((path / SUMS).read_text(encoding="utf-8"))
         if sums[SETTINGS] != sha256(path / SETTINGS):
@@ -121,7 +125,7 @@ def _tree(path: Path) -> dict[str, Any]:
         tree: dict[str, Any] = json.loads((path / SETTINGS).read_text(encoding="utf-8"))
         found = tree.get("format")
     except (FileNotFoundError, NotADirectoryError):
-        raise EstimatorError(f"there is no estimator at {path}; save() writes one") from None
+        raise EstimatorError(f"{path} lacks files; a fresh copy of the estimator is needed") from None
     except EstimatorError:
         raise
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
@@ -129,6 +133,15 @@ def _tree(path: Path) -> dict[str, Any]:
     if found != FORMAT:
         raise EstimatorError(f"{path} has format {found}; this psitext reads format {FORMAT}")
     return tree
+
+
+def _nowhere(path: Path) -> EstimatorError:
+    """What is said of a place without an estimator, which may be that of a model."""
+    try:
+        find(located(path))
+    except UserError:
+        return EstimatorError(f"there is no estimator at {path}; save() writes one")
+    return EstimatorError(f"{path} is a model and no estimator: psitext.load reads it")
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -1,14 +1,15 @@
-"""What scikit-learn hands over as X, as texts or pairs of texts."""
+"""What scikit-learn hands over as X, as texts or pairs of texts, and as y, as a column without gaps."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import column_or_1d, validate_data
 
 from psitext.errors import UserError
 from psitext.text.examples import Example
@@ -53,6 +54,24 @@ def further_texts(estimator: object, X: object, *, paired: bool) -> tuple[list[s
         was, now = ("pairs of texts", "single texts") if paired else ("single texts", "pairs of texts")
         raise EstimatorError(f"X holds {now}, and the estimator was fitted on {was}")
     return first, second
+
+
+def targets(estimator: object, y: object) -> npt.NDArray[Any]:
+    """(n,) y as an array. Errors: none given, or a gap in it; what scikit-learn says of other shapes."""
+    if y is None:
+        raise EstimatorError(f"a {type(estimator).__name__} requires y to be passed, but the target y is None")
+    if not isinstance(y, str | bytes | Mapping) and not hasattr(y, "tocsr"):
+        # Before numpy makes one type of a list's values, and of a nan beside strings the string 'nan'.
+        try:
+            given = np.asarray(y, dtype=object)
+        except ValueError:
+            raise EstimatorError("the rows of y differ in length; each is one target") from None
+        for place, value in np.ndenumerate(given) if given.ndim else ():
+            if _missing(value):
+                raise EstimatorError(f"row {place[0]} of y is missing ({value}); leave such rows out")
+            if isinstance(value, list | tuple | Mapping | set):
+                raise EstimatorError(f"row {place[0]} of y is a {type(value).__name__}; it is one class or number")
+    return np.asarray(column_or_1d(y, warn=True))
 
 
 def examples_of(
@@ -101,12 +120,21 @@ def _text(value: object, row: int) -> str:
         except UnicodeEncodeError:
             raise EstimatorError(f"row {row} of X is no text: half of a surrogate pair stands alone in it") from None
         return str(value)
-    if value is None or type(value).__name__ in MISSING or (isinstance(value, float) and math.isnan(value)):
+    if _missing(value):
         raise EstimatorError(f"row {row} of X has no text ({value}); leave such rows out, or fill them with ''")
     if isinstance(value, list | tuple):
         raise _uneven()
     raise EstimatorError(
         f"row {row} of X is {value!r:.40}, of type {type(value).__name__}, and no text; write it as a string"
+    )
+
+
+def _missing(value: object) -> bool:
+    """None, nan, and what stands for them in frames."""
+    return (
+        value is None
+        or type(value).__name__ in MISSING
+        or (isinstance(value, float | np.floating) and math.isnan(value))
     )
 
 

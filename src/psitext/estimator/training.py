@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import threading
-from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,8 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from psitext.config import read_recipe
+from psitext.encoders.vae import NothingConfig
 from psitext.encoders.words import WordsConfig
 from psitext.errors import UserError, near
+from psitext.estimator.parameters import KEYS, as_settings, check_fits, check_parameters
 from psitext.estimator.texts import EstimatorError
 from psitext.experiments.finetune import Labelled, finetune_run
 from psitext.experiments.run import finetune_recipe
@@ -38,15 +38,6 @@ FROM_NOTHING = {
     "bert": ("qcls-transformer", "bert-tiny"),
     "qbert": ("qcls-transformer", "qbert-tiny"),
     "cvbert": ("qcls-transformer", "cvbert-tiny"),
-}
-# The names of a constructor's parameters, and of a recipe's.
-KEYS = {
-    "head": "head.kind",
-    "pool": "pool",
-    "epochs": "train.epochs",
-    "lr": "train.optim.lr",
-    "batch_size": "train.batch_sequences",
-    "max_len": "text.max_len",
 }
 # Without lr, epochs: a small encoder takes larger steps than the BERTs that 5e-5 is for; few rows are read more often.
 NARROW, NARROW_LR = 256, 1e-3
@@ -76,6 +67,11 @@ def trained(estimator: Any, data: Labelled, seed: int) -> Model:
             after = "" if stopped.step is None else f" after step {stopped.step:,}"
             how = "" if kept is None else f"; fit again with run_folder={str(kept)!r} to go on from there"
             raise KeyboardInterrupt(f"stopped{after}{how}") from None
+        except UserError as error:
+            what, option, _ = str(error).partition("; give --out")
+            if kept is None or not option:
+                raise
+            raise EstimatorError(f"{what}; name another one as run_folder") from error
 
 
 def held_out(order_by: npt.NDArray[Any], share: float, seed: int) -> npt.NDArray[np.bool_]:
@@ -96,35 +92,6 @@ def held_out(order_by: npt.NDArray[Any], share: float, seed: int) -> npt.NDArray
     return mask
 
 
-def seed_of(random_state: object) -> int:
-    """A run's seed: the number itself, one drawn from a generator, or for None one that nobody has seen before.
-
-    numpy's global generator is neither read nor moved.
-    """
-    if isinstance(random_state, bool) or not isinstance(
-        random_state, int | np.integer | np.random.RandomState | np.random.Generator | None
-    ):
-        raise EstimatorError(
-            f"random_state is {random_state!r:.40}; it is a whole number, None, or one of numpy's generators"
-        )
-    if random_state is None:
-        return int.from_bytes(os.urandom(4), "big")
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**31 - 1))
-    if random_state < 0:
-        raise EstimatorError(f"random_state is {random_state}; seeds are 0 or more")
-    return int(random_state)
-
-
-def check_share(share: object) -> float:
-    """``validation_fraction``, if it is one."""
-    if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not 0 <= share <= 0.5:
-        raise EstimatorError(f"validation_fraction is {share!r:.40}; it is a share of the rows from 0 to 0.5")
-    return float(share)
-
-
 def _start(encoder: object, kept: object, place: Path) -> str:
     """The name or folder that the encoder is found by."""
     if isinstance(encoder, Model):
@@ -142,76 +109,67 @@ def _start(encoder: object, kept: object, place: Path) -> str:
 
 
 def _recipe(estimator: Any, encoder: str, seed: int, data: Labelled) -> FinetuneRecipe:
+    leaves = check_parameters(estimator)
     given = {name: getattr(estimator, name) for name in KEYS if getattr(estimator, name) is not None}
+    max_len = given.get("max_len")
+    if encoder in FROM_NOTHING:
+        check_fits(encoder, None, given.get("pool"), max_len)
+        reads = _sizes(encoder, max_len)
+    else:
+        name = "the Model" if isinstance(estimator.encoder, Model) else encoder
+        reads = _manner(encoder, name, given.get("pool"), given.get("max_len", leaves.get("text.max_len")))
     named = {
         "name": type(estimator).__name__,
         "calibrate": sum(map(len, data.dev.values())) >= LEAST_TO_CALIBRATE,
         "train.precision": "fp32",
         **({"train.checkpoint_every": NEVER} if estimator.run_folder is None else {}),
-        **(_sizes(encoder, given.get("max_len")) if encoder in FROM_NOTHING else _manner(encoder)),
+        **reads,
         **{KEYS[name]: value for name, value in given.items()},
     }
-    settings = list(_as_settings(_checked(estimator.settings)))
-    recipe = finetune_recipe(
-        None,
-        init=None if encoder in FROM_NOTHING else encoder,
-        config=FROM_NOTHING[encoder][0] if encoder in FROM_NOTHING else None,
-        seed=seed,
-        settings=[*_as_settings(named), *settings],
-    )
+    recipe = _complete(encoder, seed, [*as_settings(named), *as_settings(leaves)])
     train = recipe.train
-    budgets = {f"train.{name}" for name in BUDGETS}
-    if "epochs" in given or budgets & {setting.partition("=")[0] for setting in settings}:
+    if "epochs" in given or any(f"train.{name}" in leaves for name in BUDGETS):
         return recipe
     assert train.epochs is not None
     least = LEAST_STEPS.get(encoder, USUAL_LEAST_STEPS) * (train.batch_sequences or 1) / len(data.train)
     return recipe.model_copy(update={"train": train.with_budget(epochs=max(train.epochs, min(least, MOST_EPOCHS)))})
 
 
-def _sizes(family: str, max_len: object) -> dict[str, Any]:
+def _complete(encoder: str, seed: int, settings: list[str]) -> FinetuneRecipe:
+    """The recipe under these settings. Errors: a key or value of the user's settings, since all else is checked."""
+    fresh = encoder in FROM_NOTHING
+    base = FROM_NOTHING[encoder][0] if fresh else "finetune"
+    try:
+        return finetune_recipe(None, init=None if fresh else encoder, config=base, seed=seed, settings=settings)
+    except UserError as error:
+        said = str(error)
+        about = said.startswith((f"{base} ", f"{base}:", f"{base},"))
+        raise EstimatorError(f"settings{said.removeprefix(base)}" if about else said) from error
+
+
+def _sizes(family: str, max_len: int | None) -> dict[str, Any]:
     """The encoder and tokenizer of a family that starts from nothing."""
     tree = read_recipe(FROM_NOTHING[family][1])
     found: dict[str, Any] = {key: tree[key] for key in ("encoder", "tokenizer") if key in tree}
     return found if max_len is None else {**found, "encoder.max_len": max_len}
 
 
-def _manner(encoder: str) -> dict[str, Any]:
-    """How a pre-trained encoder reads texts, and the learning rate of a small one. Errors: no such model."""
+def _manner(encoder: str, name: str, pool: str | None, max_len: int | None) -> dict[str, Any]:
+    """How a pre-trained encoder reads texts, and the learning rate of a small one. Errors: no such model; parameters
+    that do not fit it.
+    """
     try:
         found = load(encoder)
     except UserError as error:
         meant = "" if "did you mean" in str(error) else near(encoder, FROM_NOTHING)
         raise EstimatorError(f"{error}{meant}") from error
     config = found.network.encoder.config
+    if not isinstance(config, NothingConfig):  # a language model, which is refused where it is read
+        check_fits(name, found, pool, max_len)
     reads = {"text.keep": found.text.keep, "text.unknown": found.text.unknown}
     if isinstance(config, WordsConfig):
         return {**reads, "train.optim.lr": WORDS_LR}
     return {**reads, "train.optim.lr": NARROW_LR} if getattr(config, "width", NARROW) < NARROW else reads
-
-
-def _checked(settings: object) -> Mapping[str, Any]:
-    if settings is None:
-        return {}
-    if not isinstance(settings, Mapping) or not all(isinstance(key, str) for key in settings):
-        raise EstimatorError('settings is a dictionary such as {"train.optim.warmup": 0.1}, or None')
-    return settings
-
-
-def _as_settings(tree: Mapping[str, Any], above: str = "") -> Iterator[str]:
-    """``"a.b=value"`` for every leaf, as ``--set`` takes it."""
-    for key, value in tree.items():
-        plain = value.item() if isinstance(value, np.generic) else value
-        if isinstance(plain, Mapping):
-            yield from _as_settings(plain, f"{above}{key}.")
-            continue
-        if plain is None:
-            raise EstimatorError(f"settings has no value for {above}{key}; leave it out")
-        if isinstance(plain, np.ndarray):
-            plain = plain.tolist()
-        try:
-            yield f"{above}{key}={json.dumps(plain, ensure_ascii=False)}"
-        except TypeError:
-            raise EstimatorError(f"settings has a {type(plain).__name__} for {above}{key}") from None
 
 
 def _printer(name: str) -> Hook:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from psitext.errors import near
 from psitext.estimator.base import TextEstimator
+from psitext.estimator.parameters import POOLS, check_one_of
 from psitext.estimator.texts import EstimatorError, as_sklearn_expects
 from psitext.estimator.training import FROM_NOTHING
 from psitext.model import Model, load, with_pool
@@ -25,9 +26,10 @@ class SentenceStateTransformer(TransformerMixin, TextEstimator):  # type: ignore
     """Texts, or pairs of texts, to their states under an encoder that has been trained already.
 
     ``encoder`` is a model that comes with psitext, a run or model folder, ``hf:<folder or hub id>``, or a Model;
-    ``pool`` another sentence vector than its own: "cls", "mean" or "pooled". ``state``: "real", the vector itself,
-    imaginary parts after real ones; "ket", that at norm 1; "probabilities", the Born probabilities of the ket, which
-    sum to 1. Of a sentence space the vector is the posterior's mean.
+    ``pool`` another sentence vector than its own: "cls", "mean" or "pooled"; where states are compared (similarity,
+    search, clusters), "mean". ``state``: "real", the vector itself, imaginary parts after real ones; "ket", that at
+    norm 1; "probabilities", the Born probabilities of the ket, which sum to 1. Of a sentence space the vector is the
+    posterior's mean.
 
     Nothing is learnt: ``fit`` loads the model (``model_``) and takes note of columns.
     """
@@ -50,6 +52,7 @@ class SentenceStateTransformer(TransformerMixin, TextEstimator):  # type: ignore
             raise EstimatorError(
                 f"state is {self.state!r}{near(str(self.state), STATES) or '; it is one of ' + ', '.join(STATES)}"
             )
+        check_one_of("pool", self.pool, POOLS)
         with as_sklearn_expects():
             model = self._model()
             model.tokenizer.encode([])  # a language model reads nothing, and says so

@@ -95,7 +95,9 @@ def write_bert(
     sentence-transformers reads it; a [CLS] without pooler needs ``add_pooling_layer=False`` at their side.
     Errors: what their BERT cannot express; more tokens than embeddings; a folder that is in use.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder} is a file; name a new folder for the checkpoint")
+    if folder.exists() and any(folder.iterdir()):
         raise UserError(f"{folder} exists and is not empty; name a new folder for the checkpoint")
     config = encoder.config
     if tokenizer.vocab_size > config.vocab_size:

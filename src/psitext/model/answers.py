@@ -99,7 +99,7 @@ def _characters(ranges: npt.NDArray[Any], tokens: npt.NDArray[Any]) -> tuple[int
 def with_tokens(predicted: object, state: State, batch: Batch) -> list[npt.NDArray[Any]]:
     """(1 + L, D) the sentence vector of every sequence, then the states of its tokens; for ``train.predict``."""
     if not isinstance(state, SentenceState) or state.tokens is None:
-        raise UserError(f"a {type(state).__name__} has no token states to keep")
+        raise UserError("this model keeps no states of single tokens; a BERT or a QBERT does")
     rows, _ = batch.sequences(state.tokens)
     return [
         np.concatenate([vector[None], row[:length]])

@@ -8,11 +8,14 @@ It loads in a fresh interpreter on another platform and shows damage; nothing in
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator
+
 from psitext import __version__
-from psitext.config import Config
+from psitext.config import Config, build
 from psitext.errors import UserError
 from psitext.files import folder_atomic, sha256, write_atomic
 from psitext.heads.decoding import WritingConfig
@@ -28,12 +31,52 @@ HEADS_FOR: dict[type[Config], str] = {PretrainingConfig: "pretraining", WritingC
 CONFIG, CARD, TOKENIZERS, LAW = "config.json", "card.md", "tokenizers", "law.safetensors"
 
 
-def write(model: Model, path: Path, *, narrow: bool = False, words: str | None = None) -> None:
-    """Write the folder in one step; an older one in its place is replaced.
+class HeadTable(Config):
+    """What ``config.json`` says of the head: what it is for ("task", "pretraining", "writing", "none"), and how."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    use: str = Field(alias="for")
+    settings: dict[str, Any] | None
+
+    @field_validator("settings")
+    @classmethod
+    def _of_a_head(cls, value: dict[str, Any] | None, info: ValidationInfo) -> dict[str, Any] | None:
+        if value is None and info.data.get("use", "none") != "none":
+            raise ValueError(f"a head for {info.data['use']!r} has a table of settings")
+        return value
+
+
+class ModelTables(Config):
+    """The shape of ``config.json``; what is in the tables is checked where the parts are built."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    encoder: dict[str, Any]
+    head: HeadTable
+    task: dict[str, Any] | None
+    text: dict[str, Any]
+    temperature: float = Field(gt=0, strict=True)
+    facts: dict[str, Any]
+
+    @field_validator("task")
+    @classmethod
+    def _of_the_head(cls, value: dict[str, Any] | None, info: ValidationInfo) -> dict[str, Any] | None:
+        if value is None and "head" in info.data and info.data["head"].use == "task":
+            raise ValueError("a head for 'task' has a table of its task")
+        return value
+
+
+def write(model: Model, path: str | Path, *, narrow: bool = False, words: str | None = None) -> Path:
+    """Write the folder in one step; an older one in its place is replaced. Its path comes back.
 
     ``narrow`` rounds weights to bfloat16, half the bytes, which are read back as float32; ``words`` is a card in place
-    of the usual one. Errors: a place that holds something else than a model, a full or read-only disk.
+    of the usual one. Errors: a path that is none; a place that holds something else than a model; a full or read-only
+    disk.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise UserError(f"a model is saved to the path of a folder, not to a {type(path).__name__}")
+    path = Path(path)
     a_model = all((path / name).is_file() for name in (checkpoint.CHECKSUMS, CONFIG, CARD))  # a checkpoint has no card
     if path.exists() and not a_model and (path.is_file() or any(path.iterdir())):
         raise UserError(f"{path} holds something else than a model; name another folder")
@@ -51,12 +94,13 @@ def write(model: Model, path: Path, *, narrow: bool = False, words: str | None =
         files = [file for file in sorted(part.rglob("*")) if file.is_file()]
         sums = {file.relative_to(part).as_posix(): sha256(file) for file in files}
         write_atomic(part / checkpoint.CHECKSUMS, json.dumps(sums, indent=2))
+    return path
 
 
 def read_config(path: Path) -> dict[str, Any]:
     """The settings in a folder whose files are all as they were written.
 
-    Errors: a file that is missing or damaged, another format.
+    Errors: a file that is missing or damaged or has no checksum, another format, a table of another type.
     """
     try:
         sums: dict[str, str] = dict(json.loads((path / checkpoint.CHECKSUMS).read_text(encoding="utf-8")))
@@ -66,6 +110,11 @@ def read_config(path: Path) -> dict[str, Any]:
                 raise UserError(f"{path / checkpoint.CHECKSUMS} names {name!r}, which is no file of the model")
             if name != CARD and sha256(path / name) != digest:
                 raise UserError(f"{path / name} is damaged: its checksum is not the one it was saved with")
+        for name in _loaded(path):
+            if name not in sums:
+                raise UserError(
+                    f"{path / checkpoint.CHECKSUMS} does not name {name}; a fresh copy of the model is needed"
+                )
         tree: dict[str, Any] = json.loads((path / CONFIG).read_text(encoding="utf-8"))
         found = tree.get("format")
     except FileNotFoundError as error:
@@ -74,7 +123,20 @@ def read_config(path: Path) -> dict[str, Any]:
         raise UserError(f"{path} is damaged ({error}); a fresh copy of the model is needed") from None
     if found != FORMAT:
         raise UserError(f"{path} has format {found}; this psitext reads format {FORMAT}")
+    build(ModelTables, tree, str(path / CONFIG))
     return tree
+
+
+def tokenizer_files(path: Path) -> list[Path]:
+    """A model's tokenizers, without the files that a system puts beside each of ours."""
+    return sorted((path / TOKENIZERS).glob("[!.]*.json"))
+
+
+def _loaded(path: Path) -> list[str]:
+    """The files of a folder that a model is made of, as its checksums name them."""
+    law = [LAW] if (path / LAW).is_file() else []
+    tokenizers = [file.relative_to(path).as_posix() for file in tokenizer_files(path)]
+    return [checkpoint.MODEL, CONFIG, *law, *tokenizers]
 
 
 def find(path: Path) -> Path:

@@ -63,13 +63,12 @@ def load(source: str | Path, *, pool: str | None = None) -> Model:
         return from_hf(str(source).removeprefix(HF), pool)
     path = folder.find(located(source))
     tree = folder.read_config(path)
-    task = build(Task, tree["task"], str(path)) if tree["task"] else None
+    task = build(Task, tree["task"], str(path)) if tree["task"] is not None else None
     encoder = _encoder(tree, str(path))
     head, module = _head(tree["head"], task, encoder, str(path))
     network = Network(encoder, module)
     checkpoint.load_tensors(network, checkpoint.read_tensors(path / checkpoint.MODEL), str(path))
-    files = sorted((path / folder.TOKENIZERS).glob("[!.]*.json"))  # not those that a system puts beside each of ours
-    tokenizers = {file.stem: _tokenizer(file) for file in files}
+    tokenizers = {file.stem: _tokenizer(file) for file in folder.tokenizer_files(path)}
     text = build(TextConfig, tree["text"], str(path))
     law = WordLaw(**checkpoint.read_tensors(path / folder.LAW)) if (path / folder.LAW).is_file() else None
     model = Model(network.eval(), tokenizers, text, head, task, tree["temperature"], tree["facts"], law)

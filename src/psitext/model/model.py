@@ -100,8 +100,8 @@ class Model:
         if not isinstance(found, CausalTokenizer):
             family = self.encoder.config.family
             raise UserError(
-                f"this {family} model does not write sentences; an autoencoder does (`psitext pretrain --config "
-                "optimus-mini`)"
+                f"this {family} model does not write sentences; an autoencoder does (optimus-tiny, or `psitext "
+                "pretrain --config optimus-mini`)"
             )
         return found
 
@@ -213,8 +213,7 @@ class Model:
 
     def save(self, path: str | Path) -> Path:
         """Write the model's folder in one step; an older one there is replaced."""
-        folder.write(self, Path(path))
-        return Path(path)
+        return folder.write(self, path)
 
     def to_circuit(self, text: str | None = None, bond: int | None = None) -> Any:
         """The measurement head as a qiskit circuit, behind the state of a text where one is given: prepared exactly, or

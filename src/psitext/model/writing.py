@@ -13,7 +13,7 @@ from torch import Tensor
 from psitext.errors import UserError
 from psitext.heads.decoding import Decoder, DecodingHead, Writing
 from psitext.randomness import torch_seed
-from psitext.state import Posterior
+from psitext.state import Posterior, State
 
 if TYPE_CHECKING:
     from psitext.model.model import Model
@@ -46,15 +46,26 @@ def decoder_of(model: Model) -> Decoder:
     head = model.network.head
     if not isinstance(head, DecodingHead):
         raise UserError(
-            "this model does not write sentences; an autoencoder does (`psitext pretrain --config optimus-mini`)"
+            "this model does not write sentences; an autoencoder does (optimus-tiny, or `psitext pretrain --config "
+            "optimus-mini`)"
         )
     return head.decoder
 
 
-def latents(given: Posterior | Tensor | npt.NDArray[Any], width: int) -> Tensor:
-    """(B, P) float32 latents. Errors: another width or shape; a number that is none."""
+def latents(given: Any, width: int) -> Tensor:
+    """(B, P) float32 latents, out of a Posterior, the mean, or a tensor or array.
+
+    Errors: what is no array of real numbers; another width or shape; a number that is none.
+    """
     raw = given.vector if isinstance(given, Posterior) else given
-    found = torch.as_tensor(np.asarray(raw) if not isinstance(raw, Tensor) else raw).detach().float()
+    try:
+        found = raw if isinstance(raw, Tensor) else torch.as_tensor(np.asarray(raw))
+    except (TypeError, ValueError, RuntimeError):
+        found = None
+    if found is None or isinstance(raw, State) or found.is_complex() or found.dtype == torch.bool:
+        kind = type(given).__name__
+        raise UserError(f"latents are the Posterior that encode gives or an array (B, {width}) of reals, not a {kind}")
+    found = found.detach().float()
     if found.ndim != 2 or found.shape[1] != width:
         shape = tuple(found.shape)
         raise UserError(f"latents for this model are rows of {width} numbers, an array (B, {width}), not {shape}")

@@ -14,7 +14,8 @@ from psitext.errors import UserError
 CHARACTERS = 1_000  # of a sentence
 SENTENCES = 8  # at once, apart from a file's
 ROWS = 1_000  # of a file; the rest is left out, and the page says so
-FILE_BYTES = 2_000_000
+MB = 1 << 20  # bytes, as browsers count them
+FILE_BYTES = 2 * MB
 FILES = (".txt", ".csv", ".tsv", ".jsonl")
 BODY_BYTES = FILE_BYTES + 100_000  # of any request; an upload has a few lines around the file
 SEED = 2**31 - 1
@@ -76,9 +77,14 @@ def integer(given: object, least: int, most: int, what: str) -> int:
     return int(found)
 
 
+def size(count: int) -> str:
+    """So many bytes in MB, rounded up."""
+    return f"{math.ceil(100 * count / MB) / 100:g} MB"
+
+
 def uploaded(given: object) -> Path:
-    """Where gradio has put a file. Errors: none was uploaded."""
+    """Where gradio has put a file. Errors: none is there, which is also what is left of one that was refused."""
     path = given.get("path") if isinstance(given, dict) else None
     if not isinstance(path, str):
-        raise UserError(f"name a file first: {', '.join(FILES)}, a sentence a line or a row")
+        raise UserError(f"there is no file to read: choose one of {', '.join(FILES)} with at most {size(FILE_BYTES)}")
     return Path(path)

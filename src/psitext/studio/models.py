@@ -8,7 +8,7 @@ from typing import Any
 
 from psitext.errors import UserError, near
 from psitext.model import Model, folder, load
-from psitext.model.loading import HF
+from psitext.model.loading import HF, with_pool
 from psitext.model.shipped import located
 
 STATES, MEASUREMENT, CIRCUITS, WRITING, NEIGHBOURS = TABS = (
@@ -26,6 +26,7 @@ class Offer:
 
     name: str
     tabs: frozenset[str]
+    read: str | None = None  # what it was trained on, where its facts say so
 
 
 class Shelf:
@@ -34,19 +35,40 @@ class Shelf:
     def __init__(self, offers: Sequence[Offer]) -> None:
         self.offers = tuple(offers)
         self._loaded: dict[str, Model] = {}
+        self._compared: dict[str, Model] = {}
 
     def names(self, tab: str) -> list[str]:
         """The models that fit a tab."""
         return [offer.name for offer in self.offers if tab in offer.tabs]
 
+    def read(self, tab: str) -> list[str]:
+        """A sentence for each model that fits a tab and says what it was trained on."""
+        fitting = (offer for offer in self.offers if tab in offer.tabs and offer.read)
+        return [f"{one.name} has read {one.read}; it writes like that, and little else." for one in fitting]
+
     def model(self, name: object, tab: str) -> Model:
-        """A model for a tab. Errors: none of that name there; as ``load``."""
+        """A model for a tab, for neighbours the ``comparing`` one. Errors: none of that name there; as ``load``."""
         known = self.names(tab)
         if not isinstance(name, str) or name not in known:
             raise UserError(f"no model called {str(name)[:80]!r} on this tab{near(str(name)[:80], known)}")
         if name not in self._loaded:
             self._loaded[name] = load(name)
-        return self._loaded[name]
+        if tab != NEIGHBOURS:
+            return self._loaded[name]
+        if name not in self._compared:
+            self._compared[name] = comparing(self._loaded[name])
+        return self._compared[name]
+
+
+def comparing(model: Model) -> Model:
+    """The model whose states are compared: of a BERT that no task or sentence-transformers folder has given its
+    sentence vector, the mean of the token vectors, since the vector of [CLS] has only learnt to tell the next sentence
+    from another. Every other model as it is.
+    """
+    config = model.encoder.config.tree()
+    pool = config["pool"] if config["family"] in ("bert", "qbert") else None
+    untrained = pool == "pooled" or (pool == "cls" and model.head is not None)
+    return with_pool(model, "mean") if model.task is None and untrained else model
 
 
 def offered(names: Sequence[str], shipped: Sequence[str] = ()) -> Shelf:
@@ -71,7 +93,9 @@ def offer(name: str) -> Offer:
     if name.startswith(HF):
         model = load(name)  # a checkpoint of others has no settings of ours: a BERT that reads, or a decoder
         return Offer(name, frozenset() if model.writes else frozenset({STATES, NEIGHBOURS}))
-    return Offer(name, tabs_of(folder.read_config(folder.find(located(name)))))
+    tree = folder.read_config(folder.find(located(name)))
+    read = tree["facts"].get("trained on")
+    return Offer(name, tabs_of(tree), read if isinstance(read, str) else None)
 
 
 def tabs_of(tree: Mapping[str, Any]) -> frozenset[str]:

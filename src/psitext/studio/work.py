@@ -6,7 +6,6 @@ which is global, never meets two figures. Whoever waits is in gradio's queue, wh
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -17,6 +16,7 @@ from typing import Any, TypeVar
 
 from psitext.errors import UserError
 from psitext.studio.models import Shelf
+from psitext.studio.shown import markup
 
 T = TypeVar("T")
 SECONDS = 60.0  # that an answer may take
@@ -60,16 +60,15 @@ class Studio:
     worker: Worker
 
     def answers(self, work: Callable[..., str]) -> Callable[..., str]:
-        """The work as gradio calls it: in its turn, and a user's mistake as a sentence on the page."""
+        """The work as gradio calls it: in its turn, and a user's mistake as a sentence in the place of the answer, so
+        that it is gone with the next one.
+        """
 
         def answer(*given: Any) -> str:
-            import gradio as gr
-
             try:
                 return self.worker.do(lambda: work(*given))
             except UserError as error:
-                # The page reads the sentence as HTML, and it may quote what somebody typed.
-                raise gr.Error(html.escape(str(error)), duration=None, print_exception=False) from None
+                return markup.answer(markup.mistake(str(error)))
 
         return answer
 

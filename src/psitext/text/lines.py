@@ -48,6 +48,8 @@ def lines(path: Path, limit: int = MAX_FIELD) -> Iterator[tuple[int, str]]:
             if "\0" in text:
                 column = text.index("\0") + 1
                 raise UserError(f"{path} line {number} holds a NUL character (column {column}); it is no text file")
+            if number == 1 and not text.endswith("\n") and "\r" in text.rstrip("\r"):
+                raise UserError(f"{path} ends its lines with CR alone, which is not read; save it with LF or CRLF")
             yield number, text.removesuffix("\n").removesuffix("\r")
     if number == 0:
         raise UserError(f"{path} is empty")
@@ -81,6 +83,8 @@ def _unreadable(path: Path, where: str, error: Exception) -> UserError:
     """An error of the disk keeps its own words; anything else is damage to the compressed stream."""
     if isinstance(error, OSError) and error.strerror:
         return UserError(f"{path} cannot be read: {error.strerror.lower()}")
+    if isinstance(error, gzip.BadGzipFile) and str(error).startswith("Not a gzipped"):
+        return UserError(f"{path} is no gzip file, whatever its ending says; name it without .gz, or compress it")
     return UserError(f"{path} is damaged {where} ({str(error).strip('.').lower()})")
 
 

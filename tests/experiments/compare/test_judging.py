@@ -109,3 +109,13 @@ def test_known_the_rules_in_their_order() -> None:
     assert (level.name, level.rule) == ("small", "smallest")
     twins = verdict(majority=0.5, bag_of_words=0.6, small=0.9, twin=0.9)
     assert twins.name == "twin", "of equal size the faster one"
+    alone = verdict(majority=0.5, large=0.9)
+    assert (alone.name, alone.rule) == (None, "alone") and alone.sentence.startswith("Nothing is compared: ")
+    assert verdict(majority=0.5).sentence == "No recommendation: there is nothing here to compare majority with."
+
+
+def test_law_what_is_set_aside_is_last_and_never_the_best() -> None:
+    found = judge("accuracy", GOLD, {"majority": answers(0.5), "cheat": [GOLD], "fair": answers(0.8)}, aside=["cheat"])
+    assert list(found) == ["fair", "majority", "cheat"] and found["fair"].behind is None
+    behind = found["cheat"].behind
+    assert behind is not None and behind.value < 0

@@ -68,7 +68,9 @@ def test_known_rows_without_text_or_label_are_left_out_and_counted(tmp_path: Pat
     (tmp_path / "own.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
     assert read_rows(str(tmp_path / "own.jsonl"), PLAIN, CONFIG).notes[0].startswith("2 of 42 rows of own.jsonl")
     path = table(tmp_path / "bare.csv", *many(30), *["so,"] * 31)
-    with pytest.raises(UserError, match=r"31 of the 61 rows of .*bare\.csv have no 'text' or no 'label'"):
+    with pytest.raises(
+        UserError, match=r"31 of the 61 rows of .*bare\.csv have an empty 'text' or 'label'; fill them in"
+    ):
         read_rows(path, PLAIN, CONFIG)
 
 
@@ -146,3 +148,44 @@ def test_known_scores_are_written_exactly(tmp_path: Path) -> None:
     assert task.kind == "regression" and (tmp_path / "rows" / TASK).is_file()
     again = [one.label for one in read_split(task, "train", tmp_path).examples]
     assert np.array_equal(again, [one.label for one in found.train])
+
+
+ODD = {
+    "all rows one text": (
+        ["same thing,up", "same thing,down"] * 20,
+        r"all 40 rows of .* have the same text, 'same thing'",
+    ),
+    "nan among numbers": (
+        [f"word {n},{'nan' if n == 5 else n % 3}" for n in range(60)],
+        r"line 7 has 'nan' among the numbers of its column 'label'; leave such rows out",
+    ),
+    "inf among numbers": ([f"word {n},{'-inf' if n == 5 else n % 3}" for n in range(60)], "line 7 has '-inf' among"),
+    "decimal commas": (
+        [f'word {n},"{n},5"' for n in range(60)],
+        r"line \d+ has '\d+,5' in its column 'label', .* decimal comma; write \d+\.5",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_known_odd_labels_and_texts_are_said(name: str, tmp_path: Path) -> None:
+    lines, sentence = ODD[name]
+    with pytest.raises(UserError, match=sentence):
+        read_rows(table(tmp_path / "own.csv", *lines), PLAIN, CONFIG)
+
+
+@pytest.mark.parametrize(("sign", "name"), [(";", "semicolons"), ("|", r"bars \(\|\)"), ("\t", "tabs")])
+def test_known_other_separators_are_said(sign: str, name: str, tmp_path: Path) -> None:
+    path = table(tmp_path / "own.csv", *(f'"so, {n}"{sign}up' for n in range(40)), header=f"text{sign}label")
+    with pytest.raises(
+        UserError, match=rf"own\.csv seems to be separated by {name}, where a \.csv is read with commas"
+    ):
+        read_rows(path, PLAIN, CONFIG)
+
+
+def test_known_labels_that_differ_in_case_are_said(tmp_path: Path) -> None:
+    lines = [f"word {n},{('Up', 'up', 'down')[n % 3]}" for n in range(60)]
+    notes = read_rows(table(tmp_path / "own.csv", *lines), PLAIN, CONFIG).notes
+    assert notes == ("the labels 'Up' and 'up' differ in case only, and are taken as 2 classes",)
+    classes = [f"word {n},{('nan', 'so', 'no')[n % 3]}" for n in range(60)]
+    assert read_rows(table(tmp_path / "own.csv", *classes), PLAIN, CONFIG).task.labels == ("nan", "no", "so")

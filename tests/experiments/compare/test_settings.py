@@ -36,7 +36,9 @@ def test_known_the_usual_contenders() -> None:
 def test_known_further_models_stand_behind_those_of_their_way() -> None:
     found = chosen(USUAL, ["hf:models/mini-lm", "runs/bert", "..", "rows"], without=["majority"])
     names = [one.name for one in found]
-    assert names[:5] == ["bag-of-words", "bert-frozen", "optimus-frozen", "mini-lm-frozen", "bert-2-frozen"]
+    assert names[:2] == ["majority", "bag-of-words"], "majority is always there"
+    assert names[2:6] == ["bert-frozen", "optimus-frozen", "mini-lm-frozen", "bert-2-frozen"]
+    assert [one.name for one in chosen(USUAL, only=["bert"])] == ["majority", "bert"]
     assert names[-4:] == ["mini-lm", "bert-2", "model", "rows-model"], "names that can be folders"
     by_name = {one.name: one for one in found}
     assert by_name["mini-lm"].init == "hf:models/mini-lm" and by_name["mini-lm"].title == "mini-lm, fine-tuned"

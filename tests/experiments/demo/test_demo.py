@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -162,3 +163,13 @@ def test_known_a_model_that_is_not_there_stops_it_before_anything_is_trained(tmp
     done = door.run("demo", "--out", "shown", cwd=tmp_path, env=door.environment())
     assert done.code == 2 and "qbert-tiny" in done.err and done.err.count("\n") == 1
     assert not (tmp_path / "shown").exists()
+
+
+def test_known_a_demo_of_other_rows_and_a_place_that_cannot_be_written(
+    plan: Plan, done: tuple[demo.Demo, list[Section], int], tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(UserError, match="holds a demo of 48 rows; give --out another folder, or the same --rows"):
+        whole(replace(plan, rows=47), done[0].report.parent)
+    with pytest.raises(UserError, match="cannot write"):
+        whole(plan, tmp_path / "file")

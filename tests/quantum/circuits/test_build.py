@@ -12,7 +12,7 @@ from psitext.errors import UserError
 from psitext.quantum import circuit, from_head
 from psitext.quantum.circuits.build import bond_of, head_circuit, prepare, whole
 from psitext.quantum.circuits.synthesis import to_basis
-from psitext.state import Ket, ket
+from psitext.state import Bond, Ket, Posterior, SentenceState, State, ket
 
 
 @pytest.mark.parametrize("bond", [None, 2, 3, 8])
@@ -72,3 +72,27 @@ def test_known_what_is_refused(make: object, sentence: str) -> None:
 
 def test_known_names_of_preparations() -> None:
     assert (bond_of("exact"), bond_of("mps:4")) == (None, 4)
+
+
+def test_law_any_state_is_prepared_as_its_ket() -> None:
+    vector = torch.tensor([[3.0, -1.0, 0.5, 2.0, 1.0, 0.0]])
+    kinds: list[State] = [SentenceState(vector), Posterior(vector, vector), Bond(vector, torch.tensor([500.0]))]
+    wanted = np.pad(vector.numpy()[0], (0, 2)) / float(vector.norm())
+    for state in [*kinds, SentenceState(vector.clone().requires_grad_())]:
+        found = circuit(state)
+        assert (found.width, found.padded) == (6, True)
+        assert abs(np.vdot(wanted, Statevector(found.circuit).data)) ** 2 == pytest.approx(1, abs=1e-6)
+    with pytest.raises(UserError, match="prepares one ket, and here are 2"):
+        circuit(SentenceState(vector.repeat(2, 1)))
+
+
+@pytest.mark.parametrize("given", [None, "x", True, [[1.0], [1.0, 2.0]], np.ones((1, 1, 2)), {}], ids=str)
+def test_known_what_is_no_state(given: object) -> None:
+    with pytest.raises(UserError, match=f"a circuit prepares a state, .* not a {type(given).__name__}"):
+        circuit(given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("bond", [1.5, "x", True], ids=str)
+def test_known_bonds_that_are_no_numbers(bond: object) -> None:
+    with pytest.raises(UserError, match=f"a bond is a whole number, not {bond!r}"):
+        circuit(SentenceState(torch.ones(1, 4)), bond)  # type: ignore[arg-type]

@@ -51,6 +51,17 @@ def test_known_a_table() -> None:
     assert 'tabindex="0" role="region" aria-label="two"' in found
 
 
+def test_known_short_names_end_in_a_sign_and_differ() -> None:
+    same = "the film of last night in the old town was "
+    found = markup.shortened([f"{same}good", f"{same}bad", "a" * 30, "short"], 28)
+    assert found == ["1. the film of l…town was good", "2. the film of l…d town was bad", f"3. {'a' * 27}…", "4. short"]
+
+
+@given(st.lists(st.text("ab ", min_size=1, max_size=70), max_size=6))
+def test_law_short_names_are_short(sentences: list[str]) -> None:
+    assert all(len(name) <= 28 + 3 for name in markup.shortened(sentences, 28))
+
+
 def test_known_words_carry_their_sign_and_share() -> None:
     found = markup.words(["not", "bad"], [-2.0, 1.0])
     assert 'psi-against" style="--share: 1.000">not <small>-2.00' in found

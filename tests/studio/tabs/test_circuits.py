@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import racs
@@ -30,6 +31,30 @@ def test_known_without_words_there_is_a_prior() -> None:
     assert "knows no word of this text" in told and "<svg" not in told
     one = circuits.told(racs.model().explain("fine"))
     assert "<svg" not in one and "Shapley values" in one
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_parity_the_values_over_the_temperature_are_the_probability(classes: int) -> None:
+    model = replace(racs.model(classes=classes), temperature=0.25)
+    found = model.explain("not a fine film")
+    told = circuits.told(found, model.temperature)
+    now = float(found.logits[found.shown])
+    what = "log-odds" if classes == 2 else "logits"
+    said = f"{what} divided by the temperature 0.25, here {now:+.3f} / 0.25 = {now / 0.25:+.3f}."
+    assert said in told and f"These are {what} before calibration" in told
+    if classes == 2:
+        assert found.answer.probability == pytest.approx(1 / (1 + np.exp(-abs(now) / 0.25)), abs=1e-5)
+    assert "calibration" not in circuits.told(racs.model().explain("fine"))
+
+
+def test_law_a_text_is_read_as_far_as_the_model_reads_and_not_beyond_120_words() -> None:
+    model = racs.model()
+    found = model.explain("fine " * 70)
+    assert len(found.words) + found.cut == 70 and found.cut > 0
+    told = circuits.explained(model, "fine " * 70)
+    assert f"{found.cut} words are beyond what the model reads, and left out." in told
+    with pytest.raises(UserError, match="the text has 121 words; at most 120"):
+        circuits.explained(model, "fine " * 121)
 
 
 def test_law_more_words_than_are_drawn_are_refused() -> None:

@@ -42,4 +42,6 @@ def test_known_words_of_a_measurement(shelf: Shelf, models: dict[str, str]) -> N
     best = found.labels[int(found.exact.argmax())]
     assert f"<h3>{best}: {found.exact.max():.3f}</h3>" in told
     assert "1,000 shots" in told and "two-qubit gates" in told
+    assert "shots until the standard error of every logit is 0.05" in told
+    assert "no logit is wrong by more than 0.05" in told and "shots for" not in told
     assert told.count('class="psi-gate"') == sum(len(gate[1]) == 1 for gate in found.head.gates)

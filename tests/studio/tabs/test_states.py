@@ -45,6 +45,15 @@ def test_known_words_of_a_look() -> None:
     assert told.count("<svg role") == 2 and told == states.told(found), "the same look is the same page"
 
 
+def test_known_words_that_the_vocabulary_lacks_are_listed_once() -> None:
+    from psitext.model import load
+
+    found = states.look(load("bert-tiny"), ["a \u65e5\u672c\u8a9e film \U0001f600", "\U0001f600 a film"])
+    assert found.unknown == ("\u65e5\u672c\u8a9e", "\U0001f600")
+    told = states.told(found)
+    assert "Words that the model does not know: \u65e5\u672c\u8a9e, \U0001f600." in told
+
+
 def test_known_a_single_sentence_has_no_fidelities(shelf: Shelf, models: dict[str, str]) -> None:
     told = states.told(states.look(shelf.model(models["measured"], STATES), TEXTS[:1]))
     assert "Fidelities" not in told and "Entanglement" in told

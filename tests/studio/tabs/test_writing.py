@@ -25,6 +25,15 @@ def test_law_a_way_that_there_is_not_is_refused() -> None:
         writing.path(tellers.space(), A, B, 4, "linera")
 
 
+def test_known_the_examples_are_sentences_that_the_shipped_space_writes() -> None:
+    from psitext.model import load
+
+    model = load("optimus-tiny")
+    for one in (*writing.ENDS, *writing.ANALOGY):
+        assert writing.path(model, one, one, 1, "linear").texts[0] == one
+    assert telling.analogy(model, *([one] for one in writing.ANALOGY)).texts[0] == "he was happy for a week."
+
+
 def test_known_words() -> None:
     model = tellers.space()
     told = writing.told_path(writing.path(model, A, B, 2, "linear"))

@@ -67,15 +67,19 @@ def compare(
     rows = read_rows(data, columns, preset, dev=dev, metric=metric, limit=limit)
     from psitext.cli.terminal import rows_table, shown
     from psitext.experiments.compare import comparing
+    from psitext.experiments.compare.starts import check_also
 
     def tell(sentence: str) -> None:
         typer.echo(sentence, err=True)
 
+    for sentence in check_also(also or [], contenders):
+        tell(sentence)
     found = comparing.compare_rows(
         rows,
         contenders,
         comparing.with_limits(preset, seeds, minutes),
         out or comparing.default_folder(rows),
+        without=without or [],
         show=shown,
         tell=tell,
     )

@@ -79,7 +79,8 @@ def text(
     from psitext.cli.output import spoken
     from psitext.model import load
 
-    found = load(model).explain(
+    loaded = load(model)
+    found = loaded.explain(
         text,
         baseline=cast("Any", baseline),
         top=top,
@@ -91,7 +92,7 @@ def text(
     if json:
         typer.echo(spoken({**found.record(), "model": model}))
     else:
-        _tell(found, closing)
+        _tell(found, closing, loaded.temperature)
     if figure is not None and not found.words:
         typer.echo("no figure: there is no word to draw", err=True)
     elif figure is not None:
@@ -101,7 +102,7 @@ def text(
         drawn(figure, json)
 
 
-def _tell(found: Explanation, closing: int) -> None:
+def _tell(found: Explanation, closing: int, temperature: float) -> None:
     from psitext.cli.terminal import rows_table
     from psitext.model.mps.sentence import BASELINES
 
@@ -116,6 +117,12 @@ def _tell(found: Explanation, closing: int) -> None:
     typer.echo(f"{_said(found.answer)}; of a text without words: {_said(found.prior)}")
     value, nothing = float(found.logits[closing]), float(found.nothing[closing])
     typer.echo(f"{found.says[closing]}: {value:.4f}; {nothing:.4f} with {BASELINES[found.baseline]} in every place")
+    if temperature != 1.0 and found.answer.probabilities:
+        what = "log-odds" if len(found.says) == 1 else "logits"
+        typer.echo(
+            f"probabilities are calibrated: they are those of {what} divided by the temperature {temperature:.4g} "
+            f"({value:.4f} / {temperature:.4g} = {value / temperature:.4f}); {what} here are those before it"
+        )
     columns = zip(found.words, found.shapley[closing].tolist(), found.leave_one_out[closing].tolist(), strict=True)
     rows_table([{"word": word, "adds": adds, "without it": without} for word, adds, without in columns])
     if not found.flips and found.answer.probabilities:

@@ -56,8 +56,8 @@ def planned(folder: Path, one: Contender, recipe: FinetuneRecipe, rows: int, sec
 
     One that was made before stays as it is.
     """
-    if (folder / PLAN).is_file():
-        return _read(folder / PLAN)
+    if (made := made_plan(folder)) is not None:
+        return made
     wanted = wanted_steps(one, recipe, rows)
     a_step, besides = _tried(recipe, min(TRIAL, wanted))
     fits = a_step == 0 or besides + wanted * a_step <= seconds
@@ -98,7 +98,11 @@ def _median_gap(stamps: Sequence[float]) -> float:
     return gaps[len(gaps) // 2] if gaps else 0.0
 
 
-def _read(path: Path) -> Plan:
+def made_plan(folder: Path) -> Plan | None:
+    """The plan that was made in a contender's folder. Errors: one that is damaged."""
+    path = folder / PLAN
+    if not path.is_file():
+        return None
     try:
         tree = json.loads(path.read_text(encoding="utf-8"))
         return Plan(int(tree["steps"]), int(tree["wanted"]), float(tree["seconds"]))

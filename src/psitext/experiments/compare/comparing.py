@@ -1,32 +1,59 @@
 """The comparison itself: every contender under every seed that is not done yet, then the verdict.
 
-Its folder holds ``settings.json``, the rows (``rows/``), a folder for each contender with ``seed-<n>.json`` and, where
-it is trained, the run ``seed-<n>/``; at the end ``compare.json`` and ``report.html``. What is done is never redone, and
-a kill at any moment loses no more than the training since its last checkpoint.
+Its folder holds ``settings.json``, the rows (``rows/``), a folder for each contender with ``contender.json``,
+``seed-<n>.json`` and, where it is trained, the run ``seed-<n>/``; at the end ``compare.json`` and ``report.html``.
+What is done is never redone, and a kill at any moment loses no more than the training since its last checkpoint.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
 import numpy as np
 
-from psitext.config import recipe_hash
 from psitext.errors import UserError
 from psitext.experiments import evaluation
-from psitext.experiments.compare.budget import Plan, planned, with_steps
+from psitext.experiments.compare.budget import Plan, made_plan, planned, with_steps
 from psitext.experiments.compare.judging import judge, recommend
 from psitext.experiments.compare.outcome import Compared, Standing, page
 from psitext.experiments.compare.rows import Columns, Rows, read_rows, write_rows
-from psitext.experiments.compare.settings import TRAINED, CompareConfig, Contender, chosen, read_preset
-from psitext.experiments.compare.starts import Start, anchored, look_at, recipe_of, strange
-from psitext.experiments.compare.ways import Job, Tried, try_out
+from psitext.experiments.compare.settings import (
+    FLOOR,
+    TRAINED,
+    WAYS,
+    CompareConfig,
+    Contender,
+    chosen,
+    read_preset,
+    with_floor,
+)
+from psitext.experiments.compare.starts import (
+    Start,
+    anchored,
+    check_also,
+    leak,
+    look_at,
+    recipe_of,
+    strange,
+    suspicions,
+)
+from psitext.experiments.compare.ways import (
+    Job,
+    Tried,
+    note_contender,
+    noted_contenders,
+    read_tried,
+    try_out,
+    write_tried,
+)
 from psitext.experiments.results import report
 from psitext.experiments.runs import rows as recorded_rows
 from psitext.experiments.runs.folder import RunFolder, Stopped
@@ -70,15 +97,31 @@ def compare(
 
     Errors: UserError for what is wrong with the table, a name or a model; before anything is trained or written.
     """
+    _check_types(data, also, only, without)
     preset = with_limits(read_preset(config), seeds, minutes)
     contenders = chosen(preset, list(map(str, also)), only, without)
     columns = Columns(text, label, pair, kind)
     found = read_rows(str(data), columns, preset, dev=None if dev is None else str(dev), metric=metric, limit=limit)
-    return compare_rows(found, contenders, preset, Path(out) if out is not None else default_folder(found), tell=tell)
+    for sentence in check_also(list(map(str, also)), contenders):
+        tell(sentence)
+    place = Path(out) if out is not None else default_folder(found)
+    return compare_rows(found, contenders, preset, place, without=without, tell=tell)
+
+
+def _check_types(data: object, also: object, only: object, without: object) -> None:
+    if not isinstance(data, str | os.PathLike):
+        raise UserError(f"data is the path of a table, or hub:<name>, not a {type(data).__name__}")
+    for name, given in (("also", also), ("only", only), ("without", without)):
+        if isinstance(given, str | os.PathLike) or not isinstance(given, Sequence):
+            raise UserError(f"{name} is a list of names, such as [{str(given)!r}], not a {type(given).__name__}")
 
 
 def with_limits(config: CompareConfig, seeds: int | None, minutes: float | None) -> CompareConfig:
-    """A preset with the seeds and minutes that are asked for."""
+    """A preset with the seeds and minutes that are asked for. Errors: numbers that are none of such."""
+    if seeds is not None and (not isinstance(seeds, int) or isinstance(seeds, bool) or seeds < 1):
+        raise UserError(f"seeds is a whole number from 1 on, not {seeds!r}")
+    if minutes is not None and not (isinstance(minutes, int | float) and 0 < minutes < math.inf):
+        raise UserError(f"minutes is a number above 0, not {minutes!r}")
     given = {"seeds": seeds, "minutes": minutes}
     return config.model_copy(update={key: value for key, value in given.items() if value is not None})
 
@@ -117,17 +160,20 @@ def compare_rows(
     config: CompareConfig,
     out: Path,
     *,
+    without: Sequence[str] = (),
     show: Show = _silent,
     tell: Tell = lambda sentence: None,
 ) -> Compared:
-    """Compare contenders on rows that are read already. Errors: a folder of another comparison, or of anything else;
-    a model that is not there.
+    """Compare contenders on rows that are read already, and with them those that were done in the folder before,
+    except ``without``. Errors: a folder of another comparison, or of anything else; a model that is not there.
     """
     deadline = time.monotonic() + 60 * config.minutes
-    contenders = [one.model_copy(update={"init": one.init and anchored(one.init)}) for one in contenders]
+    contenders = [one.model_copy(update={"init": one.init and anchored(one.init)}) for one in with_floor(contenders)]
     _check_folder(out)
     starts = look_at(contenders, rows)
-    notes = (*rows.notes, *strange(starts, config))
+    by_init = {init: leak(init, rows) for init in starts}
+    leaks = {one.name: by_init[one.init] for one in contenders if one.init is not None}
+    notes = (*rows.notes, *strange(starts, config), *suspicions(starts, by_init))
     with _claimed(out, rows, config):
         for note in (f"{len(rows.train):,} rows to train on, {len(rows.dev):,} to judge by", *notes):
             tell(note)
@@ -137,10 +183,16 @@ def compare_rows(
         left_out: dict[str, str] = {}
         for place, one in enumerate(contenders):
             plans[one.name], tried[one.name], why = _all_seeds(one, contenders[place:], bench)
+            if tried[one.name]:
+                note_contender(out / one.name, one, leaks.get(one.name, ""))
             if why:
                 left_out[one.name] = why
                 tell(f"{one.name}: {why}")
-        found = _concluded(bench, contenders, tried, plans, left_out, notes)
+        for one, earlier, plan, seen in _earlier([*(one.name for one in contenders), *without], bench):
+            contenders, tried[one.name], plans[one.name], leaks[one.name] = [*contenders, one], earlier, plan, seen
+        contenders.sort(key=lambda one: WAYS.index(one.how))  # of equals the cheaper one stands first
+        tried = {one.name: tried[one.name] for one in contenders}
+        found = _concluded(bench, contenders, tried, plans, left_out, leaks, notes)
         write_atomic(out / RESULT, json.dumps(found.record(), ensure_ascii=False))
         report.write_report(page(found), found.report)
     return found
@@ -159,6 +211,21 @@ def _all_seeds(one: Contender, ahead: Sequence[Contender], bench: _Bench) -> tup
         found[seed] = _one(one, seed, plan, bench)
     done = [tried for tried in found.values() if tried is not None]
     return plan, done, "" if done else out_of_time
+
+
+def _earlier(named: Sequence[str], bench: _Bench) -> list[tuple[Contender, list[Tried], Plan | None, str]]:
+    """What was done in the folder before and is not named now, with plan and leak."""
+    found = []
+    for name, (one, seen) in noted_contenders(bench.out).items():
+        if name in named:
+            continue
+        paths = sorted((bench.out / name).glob("seed-*.json"), key=lambda path: (len(path.name), path.name))
+        tried = [read for path in paths if (read := read_tried(path, one, len(bench.rows.dev))) is not None]
+        if tried:
+            found.append((one, tried, made_plan(bench.out / name), seen))
+    if found:
+        bench.tell(f"kept from before: {', '.join(one.name for one, *_ in found)} (--without takes one out)")
+    return found
 
 
 def _seeds(one: Contender, bench: _Bench) -> int:
@@ -189,8 +256,7 @@ def _one(one: Contender, seed: int, plan: Plan | None, bench: _Bench) -> Tried:
             tried = try_out(Job(one, seed, bench.rows, folder, recipe), hook)
         except Stopped as stopped:
             raise Stopped(folder, stopped.step, "the same command") from None
-    record = {**asdict(tried), "contender": recipe_hash(one), "seed": seed}
-    write_atomic(folder.with_suffix(".json"), json.dumps(record, ensure_ascii=False))
+    write_tried(folder.with_suffix(".json"), one, seed, tried)
     score = _score(tried, bench.rows, bench.rows.task.headline)
     took = f"{tried.train_seconds:.1f} s to train, {tried.predict_seconds:.1f} s to answer"
     bench.tell(f"{one.name}, seed {seed}: {bench.rows.task.headline} {score:.4f}, {took}")
@@ -204,18 +270,7 @@ def _recipe(one: Contender, seed: int, bench: _Bench) -> FinetuneRecipe:
 
 def _done(one: Contender, seed: int, bench: _Bench) -> Tried | None:
     """What came of a contender under a seed before. Errors: it was another contender of the name."""
-    path = bench.out / one.name / f"seed-{seed}.json"
-    try:
-        tree = json.loads(path.read_text(encoding="utf-8"))
-        hashed, _ = tree.pop("contender"), tree.pop("seed")
-        tried = Tried(**tree)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        raise UserError(f"{path} is damaged; delete it, and that seed is done again") from None
-    if hashed != recipe_hash(one) or len(tried.answers) != len(bench.rows.dev):
-        raise UserError(f"{path} is of {one.name} under other settings; give --out another folder")
-    return tried
+    return read_tried(bench.out / one.name / f"seed-{seed}.json", one, len(bench.rows.dev))
 
 
 def _concluded(
@@ -224,14 +279,16 @@ def _concluded(
     tried: Mapping[str, Sequence[Tried]],
     plans: Mapping[str, Plan | None],
     left_out: Mapping[str, str],
+    leaks: Mapping[str, str],
     notes: tuple[str, ...],
 ) -> Compared:
     task, rows = bench.rows.task, bench.rows
     gold = evaluation.gold(task, rows.dev)
     answers = {name: [evaluation.numbers(task, one.answers) for one in some] for name, some in tried.items() if some}
-    if not answers:
+    if left_out and set(answers) <= {FLOOR}:
         raise UserError(f"the {bench.config.minutes:g} minutes were used up before any contender; give more --minutes")
-    judged = judge(task.headline, gold, answers)
+    aside = [name for name in answers if leaks.get(name)]
+    judged = judge(task.headline, gold, answers, aside=aside)
     by_name = {one.name: one for one in contenders}
     standings = tuple(
         Standing(
@@ -241,12 +298,17 @@ def _concluded(
             {metric: fmean(_score(seed, rows, metric) for seed in tried[name]) for metric in task.metrics},
             plans[name],
             len(rows.dev),
+            leaks.get(name, ""),
         )
         for name, one in judged.items()
     )
     sizes = {one.name: one.parameters for one in standings}
     speeds = {one.name: one.predict_seconds for one in standings}
-    verdict = recommend(judged, sizes, speeds, len(rows.dev), bench.config.least_dev)
+    fair = {name: one for name, one in judged.items() if name not in aside}
+    verdict = recommend(fair, sizes, speeds, len(rows.dev), bench.config.least_dev)
+    if aside:
+        told = f"{verdict.sentence} Left out of this: {', '.join(aside)}, which learnt from rows that judge."
+        verdict = replace(verdict, sentence=told)
     return Compared(bench.out, rows, bench.config, standings, left_out, verdict, notes)
 
 
@@ -264,13 +326,27 @@ def _check_folder(out: Path) -> None:
         raise UserError(f"{out} holds files that are no comparison's; give --out another folder")
 
 
+def _check_rows(out: Path, rows: Rows) -> None:
+    """Write down the rows of a new comparison. Errors: it began with others."""
+    splits = {"train": rows.train, "dev": rows.dev}
+    then = recorded_rows.recorded(RunFolder(out))
+    for name, some in splits.items():
+        was = None if then is None else then.get(name)
+        if was is not None and was["sha256"] != recorded_rows.fingerprint(some):
+            raise UserError(
+                f"the {name} rows are not those that the comparison in {out} began with ({was['rows']:,} then, "
+                f"{len(some):,} now); bring those back, or give --out another folder"
+            )
+    recorded_rows.check(RunFolder(out), splits)
+
+
 @contextmanager
 def _claimed(out: Path, rows: Rows, config: CompareConfig) -> Iterator[None]:
     """The folder for this process alone, with the rows in it. Errors: one that began with other rows."""
     new = [folder for folder in (out, *out.parents) if not folder.exists()]
     try:
         with locked(out / LOCK):
-            recorded_rows.check(RunFolder(out), {"train": rows.train, "dev": rows.dev})
+            _check_rows(out, rows)
             if not (out / SETTINGS).is_file():
                 write_rows(rows, out / ROWS)
                 write_atomic(out / SETTINGS, json.dumps(config.tree(), indent=2, ensure_ascii=False))

@@ -11,7 +11,7 @@ N rows to judge by, B draws.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,15 +19,16 @@ import numpy as np
 import numpy.typing as npt
 
 from psitext import randomness
+from psitext.experiments.compare.settings import FLOOR
 from psitext.experiments.lowresource.showing import t_interval
 from psitext.score import metrics
 from psitext.score.statistics import DRAWS
 
 Array = npt.NDArray[Any]
 CONFIDENCE = 0.95
-FLOOR, BAG = "majority", "bag-of-words"  # the contenders that the rules speak of
+BAG = "bag-of-words"  # with FLOOR the contenders that the rules speak of
 
-Rule = Literal["few rows", "nothing learnt", "bag of words", "smallest"]
+Rule = Literal["few rows", "nothing learnt", "alone", "bag of words", "smallest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +66,21 @@ class Verdict:
     sentence: str
 
 
-def judge(metric: str, gold: Array, answers: Mapping[str, Sequence[Array]], draws: int = DRAWS) -> dict[str, Judged]:
-    """Contenders by name, best first. ``answers`` holds (N,) class ids or scores for every seed."""
+def judge(
+    metric: str,
+    gold: Array,
+    answers: Mapping[str, Sequence[Array]],
+    draws: int = DRAWS,
+    aside: Collection[str] = (),
+) -> dict[str, Judged]:
+    """Contenders by name, best first. ``answers`` holds (N,) class ids or scores for every seed. Those in ``aside``,
+    whose scores do not count, come last, and none of them is the best.
+    """
     sign = -1.0 if metric in metrics.LOWER_IS_BETTER else 1.0
     score = metrics.METRICS[metric]
     scores = {name: tuple(score(one, gold) for one in seeds) for name, seeds in answers.items()}
-    order = sorted(scores, key=lambda name: -sign * float(np.mean(scores[name])))  # of equals the earlier, cheaper one
+    # Of equals the earlier, cheaper one comes first.
+    order = sorted(scores, key=lambda name: (name in aside, -sign * float(np.mean(scores[name]))))
     drawn = _drawn(score, gold, answers, draws)
     best = order[0]
     together = 1 - (1 - CONFIDENCE) / max(len(order) - 1, 1)
@@ -131,12 +141,19 @@ def recommend(
         why = f"{rows} rows to judge by are too few to tell contenders apart (at least {least} are needed)"
         return Verdict(None, "few rows", f"No recommendation: {why}.")
     level = [name for name, one in judged.items() if not one.apart]
+    others = [name for name in judged if name != FLOOR]
+    if not others:
+        return Verdict(None, "nothing learnt", f"No recommendation: there is nothing here to compare {FLOOR} with.")
     if FLOOR in level:
         sentence = (
             f"No recommendation: on {rows:,} rows nothing is told from always answering the same; either there are too "
             "few rows, or the text does not hold the answer."
         )
         return Verdict(None, "nothing learnt", sentence)
+    if len(others) == 1:
+        told = f"on {rows:,} rows {others[0]} is better than always answering the same"
+        sentence = f"Nothing is compared: {told}, but it is the only contender, so whether another is better is open."
+        return Verdict(None, "alone", sentence)
     if BAG in level:
         than = "which scores best" if best == BAG else f"from which {rows:,} rows do not tell the best, {best}"
         return Verdict(BAG, "bag of words", f"Take {BAG}, {than}: nothing here beats it.")

@@ -21,7 +21,7 @@ from psitext.experiments.results.report import Cell
 
 SHOWN = 10  # rows that nothing answered rightly
 LONGEST = 160  # letters of such a text on the page
-_UNBROKEN = "\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}"
+_BARS = "95 % bootstrap intervals. In the text's colour: majority and bag of words, which have no encoder."
 MOST_LABELS = 12  # of which the page shows how often each is found
 
 
@@ -35,6 +35,7 @@ class Standing:
     metrics: Mapping[str, float]  # means over seeds
     plan: Plan | None
     dev_rows: int
+    leak: str = ""  # why its scores do not count
 
     @property
     def name(self) -> str:
@@ -60,6 +61,8 @@ class Standing:
     def remarks(self) -> tuple[str, ...]:
         """What has to be said beside the numbers."""
         first, found = self.tried[0], []
+        if self.leak:
+            found.append("LEAK: learnt from rows that judge")
         if self.judged.collapsed and self.contender.how != "majority":
             found.append(f"COLLAPSED in {self.judged.collapsed} of {len(self.tried)}")
         if self.plan is not None and self.plan.cut:
@@ -67,7 +70,7 @@ class Standing:
         if self.contender.most_rows == first.train_rows:
             found.append(f"trained on {first.train_rows:,} rows")
         if first.truncated:
-            found.append(f"{first.truncated:,} texts cut at {self.contender.max_len} tokens")
+            found.append(f"{first.truncated:,} texts cut at {first.max_len or self.contender.max_len} tokens")
         return tuple(found)
 
 
@@ -149,7 +152,9 @@ def _record(one: Standing) -> dict[str, Any]:
         "predict seconds": [tried.predict_seconds for tried in one.tried],
         "train rows": one.tried[0].train_rows,
         "steps": one.tried[0].steps,
+        "max_len": one.tried[0].max_len or None,
         "truncated": one.tried[0].truncated,
+        "leak": one.leak,
         "plan": None if one.plan is None else asdict(one.plan),
         "notes": dict(one.tried[0].notes),
         "answers": [tried.answers for tried in one.tried],
@@ -159,7 +164,7 @@ def _record(one: Standing) -> dict[str, Any]:
 def page(found: Compared) -> report.Report:
     """The report."""
     task = found.rows.task
-    parts: list[report.Table | report.Comparison] = [_main_table(found)]
+    parts: list[report.Table | report.Comparison] = [_main_table(found), *_remarks(found)]
     if find_spec("matplotlib") is not None:
         parts += _drawings(found)
     if task.kind == "classification" and len(task.labels) <= MOST_LABELS:
@@ -179,21 +184,27 @@ def page(found: Compared) -> report.Report:
         parts=parts,
         settings={
             **{key: value for key, value in found.config.tree().items() if key not in ("contenders", "also")},
-            **{one.name: one.contender.tree() for one in found.standings},
+            **{one.name: _settings(one) for one in found.standings},
         },
         versions=stamp.versions(),
         made=f"{lines.now()}, commit {stamp.commit()}, {stamp.threads()} threads",
     )
 
 
+def _settings(one: Standing) -> dict[str, Any]:
+    """A contender's settings, with the tokens that were read where its model reads fewer."""
+    read = one.tried[0].max_len
+    return {**one.contender.tree(), **({"max_len": read} if read else {})}
+
+
 def _main_table(found: Compared) -> report.Table:
-    table = found.table()
+    table = [{key: value for key, value in record.items() if key != "remarks"} for record in found.table()]
     rows: list[Sequence[Any]] = []
     for record, one in zip(table, (*found.standings, *[None] * len(found.left_out)), strict=True):
-        cells = [text.replace(" to ", _UNBROKEN) if isinstance(text, str) else text for text in record.values()]
+        cells: list[Any] = list(record.values())
         if one is not None:
-            flag = "collapsed" if "COLLAPSED" in str(record["remarks"]) else ""
-            cells[1] = Cell(one.judged.mean, flag=flag, best=one is found.standings[0])
+            flag = "leak" if one.leak else "collapsed" if "COLLAPSED" in "".join(one.remarks) else ""
+            cells[1] = Cell(f"{one.judged.mean:.4f}", flag=flag, best=one is found.standings[0])
         rows.append(cells)
     note = (
         "Over seeds: 95 % interval of the mean under Student's t. Over rows: 95 % bootstrap interval over the rows to "
@@ -203,6 +214,13 @@ def _main_table(found: Compared) -> report.Table:
     chosen = next((place for place, one in enumerate(found.standings) if one.name == found.verdict.name), None)
     notes = " ".join(f"{text[0].upper()}{text[1:]}." for text in found.notes)
     return report.Table("Contenders", list(table[0]), rows, note=f"{note} {notes}".strip(), highlight=chosen)
+
+
+def _remarks(found: Compared) -> list[report.Table]:
+    """What is said of contenders, below the table, which would be too wide with it."""
+    said = {one.name: "; ".join(one.remarks) for one in found.standings if one.remarks} | dict(found.left_out)
+    rows = [[name, why] for name, why in said.items()]
+    return [report.Table("Remarks", ["contender", "remark"], rows)] if rows else []
 
 
 def _drawings(found: Compared) -> list[report.Comparison]:
@@ -215,10 +233,12 @@ def _drawings(found: Compared) -> list[report.Comparison]:
         for one in found.standings
         if one.judged.behind is not None
     ]
-    drawn = [report.Comparison(f"{found.metric} with its interval over rows", scores, x=found.metric)]
+    title = f"{found.metric.replace('_', ' ').capitalize()} with its interval over rows"
+    drawn = [report.Comparison(title, scores, x=found.metric, note=f"Dots: means over seeds; bars: {_BARS}")]
     if leads:
         title = f"How far behind {found.standings[0].name}"
-        drawn.append(report.Comparison(title, leads, x=f"difference of {found.metric}", note="At 0 it is level."))
+        note = f"A bar that reaches 0 does not tell the two apart. Dots: differences; bars: {_BARS}"
+        drawn.append(report.Comparison(title, leads, x=f"difference of {found.metric}", note=note))
     return drawn
 
 

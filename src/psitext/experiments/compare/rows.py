@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,11 +21,15 @@ from psitext.experiments.compare.settings import CompareConfig
 from psitext.files import write_atomic
 from psitext.randomness import bits
 from psitext.text.examples import METRICS_OF_KIND, Example, Kind, Task, check_labels, examples
-from psitext.text.rows import HUB, Row, form_of
+from psitext.text.rows import HUB, Row, form_of, rows
 from psitext.text.tables import guessed_task, user_rows
 
 TASK, TRAIN, DEV = "task.toml", "train.jsonl", "dev.jsonl"
 KINDS: tuple[Kind, ...] = ("classification", "regression")
+SIGNS = {"semicolons": ";", "bars (|)": "|", "tabs": "\t", "commas": ","}
+FORMS = {"csv": ",", "tsv": "\t"}
+ENDLESS = ("nan", "inf", "infinity")
+_COMMA = re.compile(r"[+-]?\d+,\d+")
 MANY = 10  # numbers up to which labels are surely classes
 FAR = 10.0  # training scores that lie or spread so far from 0, or less than a FARth, are slow to learn
 
@@ -73,6 +78,7 @@ def read_rows(
     column of numbers; one label only, or a label column that is none; ``dev`` the same file.
     """
     _check_names(path, columns, dev)
+    _check_separator(path, columns)
     found, missing = _kept(path, columns, config, limit)
     notes = [missing] if missing else []
     if len(found) < config.least_rows:
@@ -81,12 +87,18 @@ def read_rows(
             f"least {config.least_rows}, and says little below some hundred"
         )
     _check_texts(path, found, columns)
+    _check_numbers(path, found, columns, config)
     if columns.kind != "regression":
         _check_label(path, found, columns, config)
     task = _with_metrics(
         guessed_task(path, found, columns.text, columns.pair, columns.label, None, columns.kind), metric
     )
     every = _examples(path, found, task)
+    if len(set(map(key, every))) == 1:
+        raise UserError(
+            f"all {len(every):,} rows of {path} have the same text, {every[0].text[:40]!r}, so there is nothing to "
+            "compare; name the column of texts with --text"
+        )
     if dev is None:
         train, judging = divided(every, config.held_out)
         notes += _repeated(every)
@@ -98,7 +110,7 @@ def read_rows(
     if not judging:
         raise UserError(f"{path} is too small to hold rows out to judge by; give a file for that with --dev")
     check_labels(train, judging)
-    return Rows(task, train, judging, (*notes, *_taken(task, columns), *_scale(task, train)))
+    return Rows(task, train, judging, (*notes, *_cases(task), *_taken(task, columns), *_scale(task, train)))
 
 
 def write_rows(rows: Rows, folder: Path) -> Path:
@@ -138,15 +150,15 @@ def divided(every: Sequence[Example], share: float) -> tuple[list[Example], list
     seen: dict[bytes, str | None] = {}
     for one in every:
         label = one.label if isinstance(one.label, str) else None  # scores are one group
-        groups[seen.setdefault(_key(one), label)][_key(one)] = None
+        groups[seen.setdefault(key(one), label)][key(one)] = None
     held: set[bytes] = set()
     for keys in groups.values():
         held.update(sorted(keys)[: int(share * len(keys) + 0.5)])
-    train = [one for one in every if _key(one) not in held]
-    return train, [one for one in every if _key(one) in held]
+    train = [one for one in every if key(one) not in held]
+    return train, [one for one in every if key(one) in held]
 
 
-def _key(one: Example) -> bytes:
+def key(one: Example) -> bytes:
     """What is the same for texts that differ in case and spacing only; sorting by it is a draw."""
     text = "\t".join(" ".join(part.casefold().split()) for part in (one.text, one.pair or ""))
     return blake2b(text.encode(), digest_size=8, person=b"compare").digest()
@@ -184,9 +196,10 @@ def _kept(path: str, columns: Columns, config: CompareConfig, limit: int | None)
         _check_size(path, len(found) if limit is None else 0, characters, config)
     _check_columns(path, columns, seen)
     if missing > config.most_missing * total:
+        either = " or ".join(map(repr, columns.named.values()))
         raise UserError(
-            f"{missing:,} of the {total:,} rows of {path} have no {' or no '.join(map(repr, columns.named.values()))}; "
-            "name the columns with --text and --label"
+            f"{missing:,} of the {total:,} rows of {path} have an empty {either}; fill them in or take them out, or "
+            f"name other columns with --{' and --'.join(columns.named)}"
         )
     if limit is not None and len(found) > limit:
         found = _drawn(found, limit)
@@ -251,6 +264,46 @@ def _check_label(path: str, found: Sequence[Row], columns: Columns, config: Comp
     )
 
 
+def _check_separator(path: str, columns: Columns) -> None:
+    """Refuse a table whose one column is a header that other signs part."""
+    if path.startswith(HUB) or (form := form_of(Path(path))) not in ("csv", "tsv"):
+        return
+    header = list(next(rows(path, columns=())).fields.values())
+    signs = {name: sign for name, sign in SIGNS.items() if sign != FORMS[form] and sign in header[0]}
+    if len(header) > 1 or not signs or header[0] in columns.named.values():
+        return
+    name, sign = next(iter(signs.items()))
+    wanted = "commas" if form == "csv" else "tabs"
+    how = "rename it to .tsv" if sign == "\t" else "rename it to .csv" if sign == "," else f"save it with {wanted}"
+    raise UserError(
+        f"{path} seems to be separated by {name}, where a .{form} is read with {wanted}, so that it has one column, "
+        f"{header[0][:60]!r}; {how}"
+    )
+
+
+def _check_numbers(path: str, found: Sequence[Row], columns: Columns, config: CompareConfig) -> None:
+    """Refuse scores that are not finite, and those with decimal commas, in a column that is one of numbers."""
+    first = {row.fields[columns.label].strip(): row for row in reversed(found)}
+    odd = {value: row for value, row in first.items() if not _is_number(value)}
+    strange = [value for value in odd if value.lower().lstrip("+-") in ENDLESS]
+    commas = [value for value in odd if _COMMA.fullmatch(value)]
+    if not odd or len(strange) + len(commas) < len(odd) or columns.kind == "classification":
+        return
+    if strange and (len(odd) < len(first) or columns.kind == "regression"):
+        line = odd[strange[-1]].line
+        raise UserError(
+            f"{path} line {line} has {strange[-1]!r} among the numbers of its column {columns.label!r}; leave such "
+            "rows out, or empty the field"
+        )
+    scores = len(odd) < len(first) or len(first) > config.few_labels or columns.kind == "regression"
+    if commas and scores:
+        dotted = commas[-1].replace(",", ".")
+        raise UserError(
+            f"{path} line {odd[commas[-1]].line} has {commas[-1]!r} in its column {columns.label!r}, which seems to be "
+            f"a number with a decimal comma; write {dotted}"
+        )
+
+
 def _is_number(text: str) -> bool:
     try:
         return bool(np.isfinite(float(text)))
@@ -279,7 +332,7 @@ def _repeated(every: Sequence[Example]) -> list[str]:
     """What is to be said of texts that occur more than once in one table."""
     labels: defaultdict[bytes, list[object]] = defaultdict(list)
     for one in every:
-        labels[_key(one)].append(one.label)
+        labels[key(one)].append(one.label)
     more = len(every) - len(labels)
     unclear = sum(len(set(some)) > 1 for some in labels.values())
     notes = [f"{more:,} rows repeat the text of another; equal texts are all to train on, or all to judge by"]
@@ -289,10 +342,22 @@ def _repeated(every: Sequence[Example]) -> list[str]:
 
 def _shared(train: Sequence[Example], dev: Sequence[Example]) -> list[str]:
     """What is to be said of rows to judge by whose text is trained on."""
-    known: Mapping[bytes, None] = dict.fromkeys(map(_key, train))
-    both = sum(_key(one) in known for one in dev)
+    known: Mapping[bytes, None] = dict.fromkeys(map(key, train))
+    both = sum(key(one) in known for one in dev)
     told = f"{both:,} of the {len(dev):,} rows to judge by have a text that is trained on, too, which flatters scores"
     return [told] if both else []
+
+
+def _cases(task: Task) -> list[str]:
+    """What is to be said of labels that are one but for their case."""
+    alike: defaultdict[str, list[str]] = defaultdict(list)
+    for label in task.labels:
+        alike[label.casefold()].append(label)
+    return [
+        f"the labels {' and '.join(map(repr, some))} differ in case only, and are taken as {len(some)} classes"
+        for some in alike.values()
+        if len(some) > 1
+    ]
 
 
 def _taken(task: Task, columns: Columns) -> list[str]:

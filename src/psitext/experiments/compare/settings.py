@@ -13,7 +13,9 @@ from psitext.config import RECIPES, Config, build, read_toml
 from psitext.errors import UserError, near
 
 How = Literal["majority", "bag-of-words", "frozen", "finetune"]
+WAYS: tuple[How, ...] = ("majority", "bag-of-words", "frozen", "finetune")  # cheap ones first
 TRAINED: tuple[How, ...] = ("frozen", "finetune")  # what has an encoder, and so takes time
+FLOOR = "majority"  # what every contender is judged against
 THESE = "{name}"  # in the name and title of what is made of --also: what the user gave
 TAKEN = ("rows",)  # names of other things in a comparison's folder, where every contender has one
 
@@ -92,8 +94,8 @@ def chosen(
 ) -> tuple[Contender, ...]:
     """The contenders of a preset and those made of ``also``, as far as ``only`` and ``without`` leave them.
 
-    What is made of a model of the user's stands behind what is done in the same way. Errors: a name that none has;
-    nothing left.
+    What is made of a model of the user's stands behind what is done in the same way. Majority is always among them,
+    because the verdict rests on it. Errors: a name that none has; nothing left.
     """
     every = list(config.contenders)
     for init, name in zip(also, _short_names(also, [one.name for one in every]), strict=True):
@@ -103,8 +105,7 @@ def chosen(
             )
             for one in config.also
         ]
-    order: tuple[How, ...] = ("majority", "bag-of-words", "frozen", "finetune")
-    every.sort(key=lambda one: order.index(one.how))  # stable: within a way the preset's order stays
+    every.sort(key=lambda one: WAYS.index(one.how))  # stable: within a way the preset's order stays
     names = [one.name for one in every]
     for option, given in (("--only", only), ("--without", without)):
         wrong = next((name for name in given if name not in names), None)
@@ -115,7 +116,15 @@ def chosen(
     kept = tuple(one for one in every if (not only or one.name in only) and one.name not in without)
     if not kept:
         raise UserError("--only and --without leave no contender")
-    return kept
+    return with_floor(kept, every)
+
+
+def with_floor(kept: Sequence[Contender], every: Sequence[Contender] = ()) -> tuple[Contender, ...]:
+    """Contenders with majority among them, first where it was left out."""
+    if any(one.name == FLOOR for one in kept):
+        return tuple(kept)
+    usual = Contender(name=FLOOR, title=FLOOR, how="majority")
+    return (next((one for one in every if one.name == FLOOR), usual), *kept)
 
 
 def _safe(name: str) -> str:

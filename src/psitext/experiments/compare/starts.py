@@ -1,4 +1,6 @@
-"""What contenders start from: every model that one names is looked at before anything is trained."""
+"""What contenders start from: every model that one names is looked at before anything is trained, and whether it has
+learnt from the rows that judge.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,19 @@ from pathlib import Path
 import numpy as np
 
 from psitext.errors import UserError
-from psitext.experiments.compare.rows import Rows
+from psitext.experiments.compare.rows import Rows, key
 from psitext.experiments.compare.settings import CompareConfig, Contender
+from psitext.experiments.finetune import read_labelled
+from psitext.experiments.runs.folder import RunFolder
 from psitext.experiments.runs.recipes import FinetuneRecipe, resolve_recipe
 from psitext.model import load
+from psitext.model.shipped import located
+from psitext.text.rows import HUB
 from psitext.text.supervised import TextConfig
 from psitext.text.tokenizer import Tokenizer
 
+FEW = 0.01  # share of the rows that judge that a model may have been trained on
+DEEP = 8  # runs that a run started from, one after the other
 LOOKED_AT = 300  # training texts whose words are looked up
 _WORD = re.compile(r"\w+")
 
@@ -27,6 +35,7 @@ class Start:
 
     text: TextConfig
     known_words: float
+    task: str | None = None  # whose labels it has learnt
 
 
 def anchored(init: str) -> str:
@@ -43,7 +52,8 @@ def look_at(contenders: Sequence[Contender], rows: Rows) -> dict[str, Start]:
             continue
         try:
             model = load(one.init)
-            found[one.init] = Start(model.text, known_words(model.tokenizer, rows))
+            learnt = model.task.name if model.task is not None else None
+            found[one.init] = Start(model.text, known_words(model.tokenizer, rows), learnt)
         except UserError as error:
             others = [other.name for other in contenders if other.init == one.init]
             leave = " ".join(f"--without {name}" for name in others)
@@ -77,6 +87,75 @@ def strange(starts: dict[str, Start], config: CompareConfig) -> list[str]:
         for init, start in starts.items()
         if start.known_words < config.known_words
     ]
+
+
+def leak(init: str, rows: Rows) -> str:
+    """In a few words, how a model learnt from rows that judge; empty where its runs' records show nothing of it."""
+    path = located(init)
+    for _ in range(DEEP):
+        recipe = _recipe_behind(path)
+        if recipe is None:
+            return ""
+        if told := _seen(recipe, rows):
+            return told
+        if recipe.init is None:
+            return ""
+        path = located(recipe.init)
+    return ""
+
+
+def _recipe_behind(path: Path) -> FinetuneRecipe | None:
+    """The recipe of the fine-tuning that a path is, or is the model of."""
+    for folder in (path, path.parent):
+        try:
+            recipe = RunFolder(folder).recipe() if (folder.resolve() / "recipe.json").is_file() else None
+        except UserError:  # of another version, or damaged
+            recipe = None
+        if isinstance(recipe, FinetuneRecipe):
+            return recipe
+    return None
+
+
+def _seen(recipe: FinetuneRecipe, rows: Rows) -> str:
+    """What a recipe's training rows and those that judge have in common; where they cannot be read, by their files."""
+    file = recipe.data.train
+    try:
+        trained = set() if (file or "").startswith(HUB) else set(map(key, read_labelled(recipe).train))
+    except UserError:
+        trained = set()
+    if not trained:
+        same = file is not None and Path(file).resolve() in {Path(one.source).resolve() for one in rows.dev}
+        return f"it was trained on {file}, whose rows judge here" if same else ""
+    both = sum(key(one) in trained for one in rows.dev)
+    few = both <= FEW * len(rows.dev)  # short texts occur in many tables
+    return "" if few else f"it was trained on {both:,} of the {len(rows.dev):,} rows that judge"
+
+
+def suspicions(starts: dict[str, Start], leaks: dict[str, str]) -> list[str]:
+    """A sentence for every model that learnt from rows that judge, or from labelled rows that may be those."""
+    found = []
+    for init, start in starts.items():
+        name = Path(init.removeprefix("hf:")).name
+        if leaks.get(init):
+            found.append(
+                f"LEAK: {name} has seen the answers: {leaks[init]}; what starts from it scores too well, stands last "
+                "and is not recommended"
+            )
+        elif start.task is not None:
+            found.append(
+                f"{name} was trained on labelled rows ({start.task}) that may be among these; if they are, its scores "
+                "do not count"
+            )
+    return found
+
+
+def check_also(also: Sequence[str], contenders: Sequence[Contender]) -> list[str]:
+    """A sentence for every further model that no contender starts from. Errors: one that is no model."""
+    used = {one.init for one in contenders}
+    unused = [init for init in also if init not in used]
+    for init in unused:
+        load(init)
+    return [f"--only and --without leave out what --also {init} adds" for init in unused]
 
 
 def recipe_of(one: Contender, start: Start | None, task: Path, seed: int) -> FinetuneRecipe:

@@ -5,9 +5,10 @@ N rows to judge by.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,21 @@ import numpy as np
 
 from psitext.baselines import bag_of_words, frozen
 from psitext.baselines.majority import majority
+from psitext.config import build, recipe_hash
+from psitext.errors import UserError
 from psitext.experiments import evaluation
 from psitext.experiments.compare.rows import Rows
 from psitext.experiments.compare.settings import Contender
 from psitext.experiments.finetune import finetune_run, limited, starting_model
 from psitext.experiments.runs.folder import RunFolder
 from psitext.experiments.runs.recipes import FinetuneRecipe, LabelledConfig
-from psitext.files import remove
+from psitext.files import remove, write_atomic
 from psitext.model import Model
 from psitext.text.examples import Example
 from psitext.train.loop import Hook
 from psitext.train.network import parameter_count
 
+CONTENDER = "contender.json"
 WARM = 8  # rows that are answered before the clock runs
 
 Answers = list[str] | list[float]
@@ -55,6 +59,46 @@ class Tried:
     steps: int = 0
     truncated: int = 0  # training texts that were longer than what is read
     notes: Mapping[str, Any] = field(default_factory=dict)
+    max_len: int = 0  # tokens of a text that are read; 0 of what reads all
+
+
+def write_tried(path: Path, one: Contender, seed: int, tried: Tried) -> None:
+    """Write down what came of a contender under a seed."""
+    record = {**asdict(tried), "contender": recipe_hash(one), "seed": seed}
+    write_atomic(path, json.dumps(record, ensure_ascii=False))
+
+
+def read_tried(path: Path, one: Contender, rows: int) -> Tried | None:
+    """What came of a contender under a seed before. Errors: it was another contender of the name."""
+    try:
+        tree = json.loads(path.read_text(encoding="utf-8"))
+        hashed, _ = tree.pop("contender"), tree.pop("seed")
+        tried = Tried(**tree)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        raise UserError(f"{path} is damaged; delete it, and that seed is done again") from None
+    if hashed != recipe_hash(one) or len(tried.answers) != rows:
+        raise UserError(f"{path} is of {one.name} under other settings; give --out another folder")
+    return tried
+
+
+def note_contender(folder: Path, one: Contender, leak: str) -> None:
+    """Write down a contender's settings, and how it learnt from rows that judge, for later comparisons here."""
+    write_atomic(folder / CONTENDER, json.dumps({"contender": one.tree(), "leak": leak}, ensure_ascii=False))
+
+
+def noted_contenders(out: Path) -> dict[str, tuple[Contender, str]]:
+    """The contenders of a comparison's folder by name, each with its leak. Errors: a note that is damaged."""
+    found = {}
+    for path in sorted(out.glob(f"*/{CONTENDER}")):
+        try:
+            tree = json.loads(path.read_text(encoding="utf-8"))
+            one, leak = build(Contender, tree["contender"], str(path)), str(tree["leak"])
+        except (OSError, ValueError, LookupError, TypeError, UserError):
+            raise UserError(f"{path} is damaged; delete {path.parent}, and that contender is forgotten") from None
+        found[one.name] = (one, leak)
+    return found
 
 
 def try_out(job: Job, hook: Hook) -> Tried:
@@ -99,9 +143,12 @@ def _frozen(job: Job, hook: Hook) -> Tried:
     else:
         ids = frozen.classify(inside, evaluation.gold(task, train), outside, job.seed)
         answers = [task.labels[index] for index in ids]
+    spent += time.monotonic() - began
+    cut = sum(model.longer(*_columns(train)))
     outputs = 1 if len(task.labels) <= 2 else len(task.labels)
     size = parameter_count(model.encoder) + outputs * (inside.shape[1] + 1)
-    return Tried(answers, size, spent + time.monotonic() - began, seconds, len(train))
+    read = job.recipe.text.max_len
+    return Tried(answers, size, spent, seconds, len(train), truncated=cut, max_len=read)
 
 
 def _finetune(job: Job, hook: Hook) -> Tried:
@@ -113,7 +160,7 @@ def _finetune(job: Job, hook: Hook) -> Tried:
     counters = result["counters"]
     return Tried(
         answers, result["parameters"], counters["seconds"], seconds, result["rows"]["train"], counters["step"],
-        result["truncated"],
+        result["truncated"], max_len=model.text.max_len,
     )  # fmt: skip
 
 
@@ -131,9 +178,13 @@ def _limited(job: Job) -> list[Example]:
 
 def _states(model: Model, some: Sequence[Example]) -> np.ndarray[Any, Any]:
     """(N, D) states as real numbers."""
-    pairs = None if some[0].pair is None else [one.pair or "" for one in some]
-    found: np.ndarray[Any, Any] = model.encode([one.text for one in some], pairs).to_real().numpy()
+    found: np.ndarray[Any, Any] = model.encode(*_columns(some)).to_real().numpy()
     return found
+
+
+def _columns(some: Sequence[Example]) -> tuple[list[str], list[str] | None]:
+    """Texts, and the second ones where there are any."""
+    return [one.text for one in some], None if some[0].pair is None else [one.pair or "" for one in some]
 
 
 def _timed(answer: Callable[[Sequence[Example]], Any], rows: Sequence[Example]) -> tuple[Any, float]:

@@ -23,7 +23,9 @@ def to_hf(model: Model, folder: Path) -> str:
         return ""
     head, encoder = model.network.head, model.encoder
     if not isinstance(encoder, Bert):
-        raise UserError(f"transformers has no {encoder.config.family}; only a BERT can be written for it")
+        raise UserError(
+            f"transformers has no {encoder.config.family}; a BERT, a GPT-2 or a Llama can be written for it"
+        )
     if model.task is not None and not isinstance(head, SequenceHead):
         raise UserError(
             f"a {model.task.kind} head cannot be written for transformers; export the run that it was fine-tuned from"

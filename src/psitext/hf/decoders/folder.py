@@ -74,7 +74,9 @@ def write_decoder(
     vocabulary; a folder that is in use.
     """
     config = decoder.config
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder} is a file; name a new folder for the checkpoint")
+    if folder.exists() and any(folder.iterdir()):
         raise UserError(f"{folder} exists and is not empty; name a new folder for the checkpoint")
     if config.latent and not drop_latent:
         raise UserError(

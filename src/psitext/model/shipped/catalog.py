@@ -44,7 +44,7 @@ def located(source: str | Path) -> Path:
 
 def missing(source: str | Path) -> UserError:
     """The error of a model that is not there, with the shipped models of like names."""
-    return UserError(f"there is no model at {source}{near(str(source), names())}")
+    return UserError(f"there is no model at {source}{near(str(source), names()) or '; `psitext models` lists names'}")
 
 
 def entries() -> list[Entry]:

@@ -52,7 +52,7 @@ def angle(first: Tensor, second: Tensor) -> Tensor:
 
 def angles(first: Tensor, second: Tensor) -> Tensor:
     """Of each with each: (A, D), (B, D) -> float64 (A, B)."""
-    return torch.stack([angle(row, second) for row in first])
+    return torch.stack([angle(row, second) for row in first]) if len(first) else fidelities(first, second)
 
 
 def geodesic(start: Tensor, end: Tensor, share: Tensor | float) -> Tensor:

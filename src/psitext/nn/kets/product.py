@@ -14,6 +14,7 @@ Letters: B kets, n qubits, l and r the bonds of a site.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from torch import Tensor
 
 from psitext.errors import UserError
 from psitext.nn.kets.cuts import spectra
-from psitext.nn.kets.qubits import padded, qubits_for, wide
+from psitext.nn.kets.qubits import padded, qubits_for, whole, wide
 from psitext.nn.numerics import FIDELITY_ROUNDING
 
 
@@ -73,8 +74,9 @@ class Product:
 def product(vector: Tensor, bond: int, *, sweeps: int = 0, pad: bool = True) -> Product:
     """Kets (B, D) as matrix-product states of at most ``bond``; exact from bond 2^(n // 2) on.
 
-    Errors: a bond below 1, fewer than 0 sweeps; as ``padded``.
+    Errors: a bond below 1, fewer than 0 sweeps, numbers that are not whole; as ``padded``.
     """
+    bond, sweeps = whole(bond, "a bond"), whole(sweeps, "a number of sweeps")
     if bond < 1 or sweeps < 0:
         raise UserError(
             f"a bond of {bond} holds nothing; 1 is a product state"
@@ -86,7 +88,7 @@ def product(vector: Tensor, bond: int, *, sweeps: int = 0, pad: bool = True) -> 
     last = tensors[-1]
     kept = last.abs().square().sum((1, 2, 3))
     tensors[-1] = last / kept.sqrt()[:, None, None, None]
-    for _ in range(sweeps):
+    for _ in range(sweeps if len(spread) else 0):
         tensors, kept = _swept(spread, tensors)
     return Product(vector.shape[-1], tuple(tensors), kept.clamp_max(1.0), discarded)
 
@@ -96,8 +98,9 @@ def bond_for(vector: Tensor, wanted: float = 0.99, *, pad: bool = True) -> Tenso
 
     Errors: a fidelity outside (0, 1]; as ``padded``.
     """
-    if not 0 < wanted <= 1:
-        raise UserError(f"a fidelity to keep is above 0 and at most 1, not {wanted:g}")
+    given: Any = wanted
+    if isinstance(given, bool) or not isinstance(given, Real) or not 0 < float(given) <= 1:
+        raise UserError(f"a fidelity to keep is a number above 0 and at most 1, not {given!r}")
     full = 1 << (qubits_for(vector.shape[-1]) // 2)
     found = torch.full(vector.shape[:-1], full, dtype=torch.int64, device=vector.device)
     if full == 1:
@@ -119,11 +122,13 @@ def _truncated(spread: Tensor, bond: int) -> tuple[list[Tensor], Tensor]:
     count, qubits = len(spread), qubits_for(spread.shape[-1])
     rest, tensors, lost = spread[:, None, :], [], []
     for _ in range(qubits - 1):
-        left, values, right = torch.linalg.svd(rest.reshape(count, 2 * rest.shape[1], -1), full_matrices=False)
-        tensors.append(left[..., :bond].unflatten(1, (-1, 2)))
+        left, values, right = torch.linalg.svd(
+            rest.reshape(count, 2 * rest.shape[1], rest.shape[2] // 2), full_matrices=False
+        )
+        tensors.append(left[..., :bond].unflatten(1, (rest.shape[1], 2)))
         lost.append(values[:, bond:].square().sum(-1))
         rest = values[:, :bond, None] * right[:, :bond]
-    tensors.append(rest.reshape(count, -1, 2, 1))
+    tensors.append(rest.reshape(count, rest.shape[1], 2, 1))
     return tensors, torch.stack(lost, 1) if lost else spread.real.new_zeros(count, 0)
 
 

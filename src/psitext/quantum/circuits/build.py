@@ -15,12 +15,13 @@ from qiskit import ClassicalRegister, QuantumCircuit, QuantumRegister
 from qiskit.circuit import library as gates
 
 from psitext.errors import UserError
+from psitext.nn.kets.qubits import whole as whole_number
 from psitext.quantum.circuits import mps
 from psitext.quantum.circuits.order import wire, wires
 from psitext.quantum.circuits.synthesis import GateCounts, counted, to_basis
 from psitext.quantum.gates import Complex
 from psitext.quantum.head import HeadCircuit, padded_kets
-from psitext.state import Ket
+from psitext.state import State
 
 OUTCOME = "outcome"  # the classical register that is measured into
 
@@ -49,14 +50,23 @@ class Preparation:
         return counted(to_basis(self.circuit))
 
 
-def circuit(ket: Ket | Complex, bond: int | None = None, *, pad: bool = True) -> Preparation:
-    """A circuit that prepares one ket: exactly, or as a matrix-product state of ``bond``.
+def circuit(ket: State | Complex, bond: int | None = None, *, pad: bool = True) -> Preparation:
+    """A circuit that prepares the ket of one state: exactly, or as a matrix-product state of ``bond``.
 
-    Errors: several kets; norm 0 or NaN; a width that is no power of two, with ``pad`` False.
+    Errors: neither a state nor an array of numbers; several kets; norm 0 or NaN; a bond below 1; a width that is no
+    power of two, with ``pad`` False.
     """
-    vectors = ket.vector.cpu().numpy() if isinstance(ket, Ket) else np.atleast_2d(ket)
+    try:
+        vectors = ket.to_ket().numpy() if isinstance(ket, State) else np.atleast_2d(np.asarray(ket))
+    except (TypeError, ValueError, RuntimeError):  # rows of several lengths; a tensor that has no array
+        vectors = np.empty(0)
+    if vectors.dtype.kind not in "iufc" or vectors.ndim != 2:
+        raise UserError(
+            f"a circuit prepares a state, or one ket as an array (D,) of numbers, not a {type(ket).__name__}"
+        )
     if len(vectors) != 1:
         raise UserError(f"a circuit prepares one ket, and here are {len(vectors)}; take one, as in ket[0]")
+    bond = None if bond is None else whole_number(bond, "a bond")
     return prepare(padded_kets(vectors, pad=pad)[0], bond, width=vectors.shape[1])
 
 

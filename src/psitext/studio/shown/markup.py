@@ -34,6 +34,33 @@ def paragraph(words: str, *, small: bool = False) -> str:
     return f"<p{' class=psi-small' if small else ''}>{text(words)}</p>"
 
 
+def mistake(words: str) -> str:
+    """What was wrong, in the place of an answer; readers of the screen say it at once."""
+    return f'<p class="psi-mistake" role="alert">{text(words)}</p>'
+
+
+def code(*lines: str) -> str:
+    """Commands to copy, a line each, as Markdown."""
+    return "\n".join(("```", *lines, "```"))
+
+
+def shortened(sentences: Sequence[str], most: int) -> list[str]:
+    """Sentences by number, each in ``most`` characters: cut at the end, or in the middle where another one begins in
+    the same way.
+    """
+    begin = [one[: most - 1] for one in sentences]
+    names = []
+    for number, one in enumerate(sentences, 1):
+        if len(one) <= most:
+            short = one
+        elif begin.count(one[: most - 1]) == 1:
+            short = f"{one[: most - 1].rstrip()}…"
+        else:
+            short = f"{one[: most // 2 - 1].rstrip()}…{one[most // 2 - most :].lstrip()}"
+        names.append(f"{number}. {short}")
+    return names
+
+
 def table(caption: str, head: Sequence[str], rows: Sequence[Sequence[object]], *, shades: bool = False) -> str:
     """A table with a caption; the first cell of a row is its heading. With ``shades`` numbers from 0 to 1 are coloured
     by their size, too.

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from psitext.errors import UserError
 from psitext.experiments.tensors import drawing
+from psitext.model import Model
 from psitext.model.mps import Explanation
 from psitext.studio import bounds
 from psitext.studio.models import CIRCUITS
@@ -17,12 +18,24 @@ from psitext.studio.shown import markup
 from psitext.studio.work import Studio
 
 EXAMPLE = "It was not as boring as I feared."
-LONGEST = 60  # words: the map has a cell for each pair of them
+LONGEST = 60  # words that are read: the map has a cell for each pair of them
+TYPED = 2 * LONGEST  # words of a text: more would take minutes for what is not drawn
 FLIPS = 5
 
 
-def told(found: Explanation) -> str:
-    """An explanation as HTML. Errors: more words than are drawn."""
+def explained(model: Model, text: str) -> str:
+    """A text's explanation as HTML. Errors: too many words; as ``Model.explain``."""
+    count = len(text.split())
+    if count > TYPED:
+        raise UserError(f"the text has {count} words; at most {TYPED} are looked at here")
+    return told(model.explain(text, top=FLIPS), model.temperature)
+
+
+def told(found: Explanation, temperature: float = 1.0) -> str:
+    """An explanation as HTML, of a model whose log-odds are divided by a temperature before they are probabilities.
+
+    Errors: more words than are drawn.
+    """
     if len(found.words) > LONGEST:
         raise UserError(f"the model reads {len(found.words)} words of this text; at most {LONGEST} are drawn here")
     parts = [markup.heading(_answer(found))]
@@ -37,6 +50,7 @@ def told(found: Explanation) -> str:
         markup.paragraph(
             f"Shapley values of {found.says[at]}: {nothing:+.3f} without a word, {now:+.3f} with all of them."
         ),
+        *_calibrated(found, temperature),
         *_left_out(found),
         markup.table(
             "What each word adds, and what its absence alone would change",
@@ -57,12 +71,25 @@ def _answer(found: Explanation) -> str:
     return f"{found.answer.label}" + ("" if probability is None else f": {probability:.3f}")
 
 
+def _calibrated(found: Explanation, temperature: float) -> list[str]:
+    """Why the probability is not that of the values shown."""
+    now, probability = float(found.logits[found.shown]), found.answer.probability
+    if temperature == 1.0 or probability is None:
+        return []
+    what = "log-odds" if len(found.says) == 1 else "logits"
+    said = (
+        f"These are {what} before calibration. The probability {probability:.3f} is calibrated: it is that of {what} "
+        f"divided by the temperature {temperature:.3g}, here {now:+.3f} / {temperature:.3g} = {now / temperature:+.3f}."
+    )
+    return [markup.paragraph(said, small=True)]
+
+
 def _left_out(found: Explanation) -> list[str]:
     parts = []
     if found.unknown:
         parts.append(markup.paragraph(f"Words that the model does not know: {', '.join(found.unknown)}.", small=True))
     if found.cut:
-        parts.append(markup.paragraph(f"{found.cut} words are beyond what the model reads.", small=True))
+        parts.append(markup.paragraph(f"{found.cut} words are beyond what the model reads, and left out.", small=True))
     return parts
 
 
@@ -98,17 +125,17 @@ def lay(studio: Studio) -> None:
 
     def work(name: object, given: object) -> str:
         text = bounds.sentence(given, "the text")
-        if len(text.split()) > 2 * LONGEST:  # before minutes are spent on what is not drawn
-            raise UserError(f"the text has {len(text.split())} words; at most {LONGEST} are drawn here")
-        return told(studio.shelf.model(name, CIRCUITS).explain(text, top=FLIPS))
+        return explained(studio.shelf.model(name, CIRCUITS), text)
 
     with gr.Tab("Circuits", id=CIRCUITS):
         gr.Markdown("A recurrent arithmetic circuit is a matrix product state: what it says is explained exactly.")
         if not names:
             gr.Markdown(
                 "No circuit here answers a task. One is made in minutes:\n\n"
-                "    psitext finetune --task toy-sentiment --encoder rac --out runs/rac\n"
-                "    psitext studio --model runs/rac\n",
+                + markup.code(
+                    "psitext finetune --task toy-sentiment --encoder rac --out runs/rac",
+                    "psitext studio --model runs/rac",
+                ),
                 elem_id="circuits-none",
             )
             return

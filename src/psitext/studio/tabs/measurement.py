@@ -27,11 +27,10 @@ EXAMPLE = "not dull but gripping"
 LEAST, MOST = 1.0, 5.0  # of the shots' power of ten
 REPEATS = 200  # of the whole measurement, for the spread of what N shots say
 BAND = (0.05, 0.95)
-NONE = """No model here reads its sentences by a measurement. One is made in minutes:
-
-    psitext finetune --task toy-sentiment --init qbert-tiny --head measurement --out runs/measured
-    psitext studio --model runs/measured
-"""
+NONE = "No model here reads its sentences by a measurement. One is made in minutes:\n\n" + markup.code(
+    "psitext finetune --task toy-sentiment --init qbert-tiny --head measurement --out runs/measured",
+    "psitext studio --model runs/measured",
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,9 +101,28 @@ def told(found: Measured, cost: Cost) -> str:
             f"{_in_words(found.head)} Qubit 0 is the most significant bit.",
             wide=True,
         ),
-        markup.table("What it costs", ("what", "how much"), [(row["what"], row["cost"]) for row in cost.rows()]),
+        markup.table("What it costs", ("what", "how much"), _costs(cost)),
+        markup.paragraph(
+            "A logit is what the read-out gives a class before the logits become probabilities: the mean over the "
+            f"shots of the weight of what was read. A standard error of {cost.logit_error:g} is one of every logit.",
+            small=True,
+        ),
     ]
     return markup.answer(*parts)
+
+
+def _costs(cost: Cost) -> list[tuple[str, str]]:
+    """The rows of a cost, which say of shots what it is that they find."""
+    plain = {
+        f"shots for a standard error of {cost.logit_error:g}": (
+            f"shots until the standard error of every logit is {cost.logit_error:g}"
+        ),
+        f"shots for an error below {cost.logit_error:g} in 95 of 100": (
+            f"shots until, in 95 of 100 measurements, no logit is wrong by more than {cost.logit_error:g}, whatever "
+            "the sentence"
+        ),
+    }
+    return [(plain.get(row["what"], row["what"]), row["cost"]) for row in cost.rows()]
 
 
 def _in_words(head: HeadCircuit) -> str:

@@ -21,7 +21,7 @@ from psitext.explain.latent.neighbours import nearest
 from psitext.model import Model
 from psitext.state import Posterior
 from psitext.studio import bounds
-from psitext.studio.models import NEIGHBOURS
+from psitext.studio.models import NEIGHBOURS, STATES
 from psitext.studio.shown import markup, plane
 from psitext.studio.work import Studio
 from psitext.text.rows import Row, rows
@@ -33,6 +33,10 @@ FEWEST = 5  # sentences of a map
 PERPLEXITY = 30.0  # of t-SNE; a third of the sentences where these are fewer
 MOST = 20  # neighbours
 KEPT = 8  # maps
+AVERAGED = (
+    "Compared are the means of the token vectors: this model's own sentence vector, which the States tab shows, was "
+    "trained to tell the next sentence from another, and not to be near what means the same."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,7 @@ class Found:
     points: Floats | None
     nearest: tuple[int, ...]
     cosine: tuple[float, ...]
+    averaged: bool = False  # states are means of token vectors, which are not the model's own sentence vector
 
 
 def crowd(path: Path, text: str = "", label: str = "") -> Crowd:
@@ -75,7 +80,8 @@ def crowd(path: Path, text: str = "", label: str = "") -> Crowd:
     if path.suffix not in bounds.FILES:
         raise UserError(f"{path.name!r} is not read here; {', '.join(bounds.FILES)} are")
     if path.stat().st_size > bounds.FILE_BYTES:
-        raise UserError(f"{path.name} has {path.stat().st_size:,} bytes; at most {bounds.FILE_BYTES:,} are read")
+        has, most = bounds.size(path.stat().st_size), bounds.size(bounds.FILE_BYTES)
+        raise UserError(f"{path.name} has {has}; at most {most} are read")
     try:
         some = list(islice(rows(path, limit=bounds.CHARACTERS, ragged=True), bounds.ROWS + 1))
     except UserError as error:
@@ -121,13 +127,13 @@ def chart(model: Model, texts: Sequence[str], seed: int = 0) -> Charted:
     return Charted(states, np.asarray(made, dtype=np.float64))
 
 
-def find(model: Model, charted: Charted, given: Crowd, question: str, top: int) -> Found:
+def find(model: Model, charted: Charted, given: Crowd, question: str, top: int, averaged: bool = False) -> Found:
     """The ``top`` nearest by the cosine of states. Errors: as ``Model.encode``."""
     asked = model.encode([question]).to_real().double()
     among = charted.states
     near_ones = nearest(_certain(asked), _certain(among), top)
     cosine = tuple(1 - distance for distance in near_ones.distance[0].tolist())
-    return Found(question, given, charted.points, tuple(near_ones.index[0].tolist()), cosine)
+    return Found(question, given, charted.points, tuple(near_ones.index[0].tolist()), cosine, averaged)
 
 
 def _certain(states: torch.Tensor) -> Posterior:
@@ -143,6 +149,7 @@ def told(found: Found) -> str:
         listed.append([rank, cosine, given.texts[at], *([] if given.labels is None else [given.labels[at]])])
     parts = [markup.heading("Nearest sentences"), markup.table(f"Nearest to “{found.question}”", head, listed)]
     parts.append(markup.paragraph(_read(given), small=True))
+    parts += [markup.paragraph(AVERAGED, small=True)] if found.averaged else []
     if found.points is None:
         parts.append(markup.paragraph(f"A map takes {FEWEST} different sentences at least."))
         return markup.answer(*parts)
@@ -193,16 +200,20 @@ def lay(studio: Studio) -> None:
         columns = bounds.typed(text, "the column of the text"), bounds.typed(label, "the column of labels")
         given = crowd(path, *columns)
         charted = atlas.chart(str(name), model, given.texts)
-        return told(find(model, charted, given, asked, count))
+        averaged = model is not studio.shelf.model(name, STATES)
+        return told(find(model, charted, given, asked, count, averaged))
 
     with gr.Tab("Neighbours", id=NEIGHBOURS):
-        gr.Markdown("The sentences of your file on a map, and those nearest to a question. The file stays here.")
+        told_bounds = f"at most {bounds.size(bounds.FILE_BYTES)} and {bounds.ROWS:,} rows"
+        gr.Markdown(
+            "The sentences of your file on a map, and those nearest to a question. The file stays here: "
+            f"{', '.join(bounds.FILES)}, {told_bounds}."
+        )
         names = studio.shelf.names(NEIGHBOURS)
         model = gr.Dropdown(names, value=names[0], label="Model", elem_id="neighbours-model")
-        told_bounds = f"at most {bounds.FILE_BYTES // 1_000_000} MB and {bounds.ROWS:,} rows"
         file = gr.File(
-            label=f"File of sentences ({', '.join(bounds.FILES)}; {told_bounds})", file_types=list(bounds.FILES),
-            type="filepath", height=120, elem_id="neighbours-file",
+            label="File of sentences", file_types=list(bounds.FILES), type="filepath", height=160,
+            elem_id="neighbours-file",
         )  # fmt: skip
         question = gr.Textbox("a gripping, funny film", label="Nearest to", elem_id="neighbours-question")
         top = gr.Slider(1, MOST, value=5, step=1, label="How many", elem_id="neighbours-top")

@@ -32,6 +32,7 @@ class Look:
     entropy_bits: Floats  # (N, n - 1), after 1 to n - 1 qubits
     qubits: int  # n
     cut: tuple[bool, ...]  # the sentence is longer than the model reads
+    unknown: tuple[str, ...] = ()  # what the vocabulary lacks, in the order of the sentences
 
 
 def look(model: Model, sentences: Sequence[str]) -> Look:
@@ -46,12 +47,27 @@ def look(model: Model, sentences: Sequence[str]) -> Look:
         entropies,
         state.qubits,
         tuple(model.longer(sentences)),
+        unknown(model, sentences),
     )
+
+
+def unknown(model: Model, sentences: Sequence[str]) -> tuple[str, ...]:
+    """Words that the model's vocabulary lacks, each once, as they are spelt; signs beside each other are one word."""
+    found: dict[str, None] = {}
+    for one, (ids, places) in zip(sentences, model.tokenizer.encode_offsets(list(sentences)), strict=True):
+        runs: list[list[int]] = []
+        for begin, end in places[ids == model.tokenizer.unk].tolist():
+            if runs and begin <= runs[-1][1]:
+                runs[-1][1] = max(end, runs[-1][1])
+            else:
+                runs.append([begin, end])
+        found |= dict.fromkeys(one[begin:end] for begin, end in runs)
+    return tuple(found)
 
 
 def told(found: Look) -> str:
     """A look as HTML."""
-    names = [f"{number}. {one[:SHORT]}" for number, one in enumerate(found.sentences, 1)]
+    names = markup.shortened(found.sentences, SHORT)
     width = found.probabilities.shape[1]
     parts = [
         markup.heading("Probabilities of the basis states"),
@@ -80,6 +96,8 @@ def told(found: Look) -> str:
     if any(found.cut):
         which = ", ".join(str(number) for number, cut in enumerate(found.cut, 1) if cut)
         parts.append(markup.paragraph(f"Longer than the model reads, and cut there: sentence {which}."))
+    if found.unknown:
+        parts.append(markup.paragraph(f"Words that the model does not know: {', '.join(found.unknown)}.", small=True))
     return markup.answer(*parts)
 
 

@@ -20,8 +20,13 @@ from psitext.studio.shown import markup
 from psitext.studio.work import Studio
 
 STEPS, SAMPLES, DEGREE, WARM = 12, 10, 3.0, 3.0  # the most of each
-FROM, TO = "a girl makes a silly face", "two soccer players are playing soccer"
-OTHER = "a girl poses for a picture"
+# Sentences that the space that comes with psitext writes as they are; it writes in lower case.
+ENDS = "it was never boring.", "the theatre was half empty."
+ANALOGY = (
+    "i laughed and wept and forgot the time.",
+    "he laughed and wept and forgot the time.",
+    "i was happy for a week.",
+)
 
 
 def path(model: Model, start: str, end: str, steps: int, course: str) -> Path:
@@ -79,12 +84,16 @@ def lay(studio: Studio) -> None:
         if not names:
             gr.Markdown(
                 "No sentence space here. One is made from a file of sentences:\n\n"
-                "    psitext pretrain --config optimus-mini --data sentences.txt --out runs/space\n"
-                "    psitext studio --model runs/space\n",
+                + markup.code(
+                    "psitext pretrain --config optimus-mini --data sentences.txt --out runs/space",
+                    "psitext studio --model runs/space",
+                ),
                 elem_id="writing-none",
             )
             return
         model = gr.Dropdown(names, value=names[0], label="Model", elem_id="writing-model")
+        if read := studio.shelf.read(WRITING):
+            gr.HTML(markup.answer(*(markup.paragraph(one, small=True) for one in read)), elem_id="writing-read")
         with gr.Tabs():
             _between(studio, model)
             _analogy(studio, model)
@@ -100,8 +109,8 @@ def _between(studio: Studio, model: object) -> None:
         return told_path(path(studio.shelf.model(name, WRITING), *ends, count, bounds.typed(course, "the way")))
 
     with gr.Tab("Between two", id="between"):
-        start = gr.Textbox(FROM, label="From", elem_id="between-start")
-        end = gr.Textbox(TO, label="To", elem_id="between-end")
+        start = gr.Textbox(ENDS[0], label="From", elem_id="between-start")
+        end = gr.Textbox(ENDS[1], label="To", elem_id="between-end")
         steps = gr.Slider(1, STEPS, value=8, step=1, label="Steps", elem_id="between-steps")
         course = gr.Radio(list(COURSES), value="linear", label="Way", elem_id="between-course")
         button = gr.Button("Write the way", variant="primary", elem_id="between-go")
@@ -120,9 +129,9 @@ def _analogy(studio: Studio, model: object) -> None:
         return told_analogy(telling.analogy(studio.shelf.model(name, WRITING), [first], [second], [third], far))
 
     with gr.Tab("Arithmetic", id="analogy"):
-        a = gr.Textbox(FROM, label="A", elem_id="analogy-a")
-        b = gr.Textbox(TO, label="is to B", elem_id="analogy-b")
-        c = gr.Textbox(OTHER, label="as C is to what?", elem_id="analogy-c")
+        a = gr.Textbox(ANALOGY[0], label="A", elem_id="analogy-a")
+        b = gr.Textbox(ANALOGY[1], label="is to B", elem_id="analogy-b")
+        c = gr.Textbox(ANALOGY[2], label="as C is to what?", elem_id="analogy-c")
         degree = gr.Slider(0, DEGREE, value=1, step=0.1, label="How far", elem_id="analogy-degree")
         button = gr.Button("Write what it is", variant="primary", elem_id="analogy-go")
         shown = gr.HTML(elem_id="analogy-shown")
