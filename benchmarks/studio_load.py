@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import socket
 import statistics
 import subprocess
@@ -38,6 +39,7 @@ from psitext.studio import bounds
 from psitext.studio.models import CIRCUITS, MEASUREMENT, NEIGHBOURS, STATES, WRITING, Shelf, offered
 from psitext.studio.tabs import circuits, measurement, neighbours, states, writing
 
+MISTAKE = "psi-mistake"  # the class of a refusal in what the page is given
 RESULTS = Path(__file__).parents[1] / "results" / "studio.jsonl"
 WORDS = "a the film plot cast was is not very dull fine gripping funny slow thin and but girl dog sits runs".split()
 PATIENCE = 600.0  # seconds that a user waits
@@ -211,6 +213,8 @@ def fuzzed(address: str, shelf: Shelf, inputs: int, folder: Path) -> dict[str, f
     for number in range(inputs):
         endpoint, given, file = odd(shelf, number, folder)
         kind, data = user.ask(endpoint, given, file)
+        if kind == "complete" and MISTAKE in str(data):  # the sentence stands in place of the answer
+            kind, data = "refused", re.sub(r"<[^>]*>", " ", next(str(one) for one in data if MISTAKE in str(one)))
         tally[kind] += 1
         said = data.get("error") if isinstance(data, dict) else data if kind == "refused" else None
         if kind != "complete" and (not said or "\n" in str(said) or "Traceback" in str(said)):
