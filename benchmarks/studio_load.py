@@ -134,7 +134,7 @@ def questions(shelf: Shelf, folder: Path) -> list[Question]:
         Question(
             "circuits",
             [name, sentence(4)],
-            lambda n=name: circuits.told(shelf.model(n, CIRCUITS).explain(sentence(4), top=circuits.FLIPS)),
+            lambda n=name: circuits.explained(shelf.model(n, CIRCUITS), sentence(4)),
         )
         for name in shelf.names(CIRCUITS)
     ]
@@ -157,7 +157,8 @@ def questions(shelf: Shelf, folder: Path) -> list[Question]:
 
 def near(shelf: Shelf, name: str, table: Path, question: str) -> str:
     model, given = shelf.model(name, NEIGHBOURS), neighbours.crowd(table)
-    return neighbours.told(neighbours.find(model, neighbours.chart(model, given.texts), given, question, 5))
+    averaged = model is not shelf.model(name, STATES)
+    return neighbours.told(neighbours.find(model, neighbours.chart(model, given.texts), given, question, 5, averaged))
 
 
 def measured(shelf: Shelf, name: str, text: str, shots: int) -> str:

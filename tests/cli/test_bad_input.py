@@ -214,7 +214,7 @@ COMMANDS = {
     "finetune --config ft.toml -o out": r"name a task with --task, or a file with --data and --text, --label",
     "finetune --config no-encoder.toml --data good.csv -o out": r"fine-tuning starts from --init .*",
     "finetune --config ft.toml --data good.csv --init run -o out": r"a recipe with init takes its encoder from there.*",
-    "finetune --config no-encoder.toml --data good.csv --init absent -o out": r"there is no model at absent",
+    "finetune --config no-encoder.toml --data good.csv --init absent -o out": r"there is no model at absent; `psitext models` lists names",
     "finetune --config no-encoder.toml --data good.csv --init cut -o out":
         r".*cut/model\.safetensors is damaged: its checksum is not the one it was saved with",
     "finetune --config no-encoder.toml --data good.csv --init unfinished -o out":
@@ -252,7 +252,7 @@ COMMANDS = {
     "pretrain --config pt.toml --init absent -o out": r"no such option: --init.*",
     "resume absent": r"absent holds no run to go on with: it has no recipe\.json",
     "resume full": r"full holds no run to go on with: it has no recipe\.json",
-    "predict good.csv --model absent": r"there is no model at absent",
+    "predict good.csv --model absent": r"there is no model at absent; `psitext models` lists names",
     "predict good.csv --model cut": r".*cut/model\.safetensors is damaged: .*",
     "predict good.csv --model torn": r"torn is damaged \(.*\); a fresh copy of the model is needed",
     "predict good.csv --model family":
@@ -336,7 +336,7 @@ def test_known_three_rows_are_few_and_enough(place: Path, tmp_path: Path) -> Non
     ("command", "sentence"),
     [
         ("finetune --task sts2", "no task called 'sts2'; .*"),
-        ("predict good.csv --model absent", "there is no model at absent"),
+        ("predict good.csv --model absent", "there is no model at absent; `psitext models` lists names"),
         (f"{FT} mixed.csv", r"mixed\.csv mixes numbers and words .*"),
         ("predict good.csv --model cut", r"cut/model\.safetensors is damaged: .*"),
     ],

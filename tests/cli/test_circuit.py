@@ -85,7 +85,7 @@ def test_known_training(place: Path) -> None:
 
 
 COMMANDS = {
-    "cost absent": r"there is no model at absent",
+    "cost absent": r"there is no model at absent; `psitext models` lists names",
     "cost affine": r"this model's head is no measurement, and so no circuit; .*",
     "cost padded --no-pad": r"a width of 24 is no power of two, so its kets fit no qubits; allow padding .* to 32",
     "cost dense --logit-error 0": r"a logit error of 0 takes infinitely many shots; name one above 0",

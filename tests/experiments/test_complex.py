@@ -100,7 +100,9 @@ def test_law_states_are_complex_and_become_kets(family: str, tmp_path: Path) -> 
     assert vectors.contextual.dtype == np.complex64
     mean = with_pool(model, "mean").encode(TEXTS)
     assert_close(mean.vector[0], state.tokens[0][state.real[0]].mean(0), rtol=0, atol=1e-5)
-    with pytest.raises(UserError, match=f"transformers has no {model.encoder.config.family}; only a BERT"):
+    with pytest.raises(
+        UserError, match=f"transformers has no {model.encoder.config.family}; a BERT, a GPT-2 or a Llama"
+    ):
         to_hf(model, tmp_path / "theirs")
 
 
