@@ -214,7 +214,9 @@ COMMANDS = {
     "finetune --config ft.toml -o out": r"name a task with --task, or a file with --data and --text, --label",
     "finetune --config no-encoder.toml --data good.csv -o out": r"fine-tuning starts from --init .*",
     "finetune --config ft.toml --data good.csv --init run -o out": r"a recipe with init takes its encoder from there.*",
-    "finetune --config no-encoder.toml --data good.csv --init absent -o out": r"there is no model at absent; `psitext models` lists names",
+    "finetune --config no-encoder.toml --data good.csv --init absent -o out": (
+        r"there is no model at absent; `psitext models` lists names"
+    ),
     "finetune --config no-encoder.toml --data good.csv --init cut -o out":
         r".*cut/model\.safetensors is damaged: its checksum is not the one it was saved with",
     "finetune --config no-encoder.toml --data good.csv --init unfinished -o out":
