@@ -103,7 +103,7 @@ def questions(shelf: Shelf, folder: Path) -> list[Question]:
     texts = [sentence(number) for number in range(60)]
     rows = [f"{text},{'good' if 'fine' in text else 'other'}" for text in texts]
     table.write_text("\n".join(["text,label", *rows]) + "\n", encoding="utf-8")
-    found = []
+    found, atlas = [], neighbours.Atlas()
     for name in shelf.names(STATES):
         some = [sentence(number) for number in range(3)]
         found.append(
@@ -117,7 +117,7 @@ def questions(shelf: Shelf, folder: Path) -> list[Question]:
             Question(
                 "neighbours",
                 [name, None, some[0], 5, "", ""],
-                lambda n=name, q=some[0]: near(shelf, n, table, q),
+                lambda n=name, q=some[0]: neighbours.told_near(shelf, atlas, n, neighbours.crowd(table), q, 5),
                 table,
             )
         )
@@ -153,12 +153,6 @@ def questions(shelf: Shelf, folder: Path) -> list[Question]:
             ),
         ]
     return found
-
-
-def near(shelf: Shelf, name: str, table: Path, question: str) -> str:
-    model, given = shelf.model(name, NEIGHBOURS), neighbours.crowd(table)
-    averaged = model is not shelf.model(name, STATES)
-    return neighbours.told(neighbours.find(model, neighbours.chart(model, given.texts), given, question, 5, averaged))
 
 
 def measured(shelf: Shelf, name: str, text: str, shots: int) -> str:

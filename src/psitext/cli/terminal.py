@@ -6,7 +6,7 @@ import os
 import sys
 import time
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -41,7 +41,7 @@ def shown(title: str) -> Iterator[Hook]:
 
 @contextmanager
 def _plain(title: str) -> Iterator[Hook]:
-    last, warnings = float("-inf"), Warnings()
+    last = float("-inf")
 
     def told(line: str) -> None:
         print(f"{title}: {line}", file=sys.stderr, flush=True)
@@ -52,12 +52,9 @@ def _plain(title: str) -> Iterator[Hook]:
         if event["kind"] != "train" or now - last >= EVERY:
             last = now
             told(described(event))
-        for line in warnings.of(event):
-            told(line)
 
-    yield hook
-    for line in warnings.at_end():
-        told(line)
+    with _warned(hook, told) as both:
+        yield both
 
 
 class Warnings:
@@ -89,10 +86,25 @@ class Warnings:
 
 
 @contextmanager
+def _warned(hook: Hook, told: Callable[[str], None]) -> Iterator[Hook]:
+    """The hook, and after it what there is to warn of."""
+    warnings = Warnings()
+
+    def both(event: Event) -> None:
+        hook(event)
+        for line in warnings.of(event):
+            told(line)
+
+    yield both
+    for line in warnings.at_end():
+        told(line)
+
+
+@contextmanager
 def _live(title: str) -> Iterator[Hook]:
     from rich.status import Status
 
-    console, warnings = Console(stderr=True), Warnings()
+    console = Console(stderr=True)
     with Status(f"{title}: starting", console=console) as status:
 
         def told(line: str) -> None:
@@ -103,12 +115,9 @@ def _live(title: str) -> Iterator[Hook]:
                 status.update(f"{title}: {described(event)}")
             else:
                 told(described(event))
-            for line in warnings.of(event):
-                told(line)
 
-        yield hook
-        for line in warnings.at_end():
-            told(line)
+        with _warned(hook, told) as both:
+            yield both
 
 
 def plain(text: str) -> str:

@@ -17,6 +17,7 @@ import torch
 
 from psitext.errors import UserError
 from psitext.heads.measurement import MeasurementHead
+from psitext.nn.kets.qubits import check_width, qubits_for
 from psitext.nn.numerics import UNITARY_GAP, UNITARY_ROUNDING
 from psitext.nn.unitary.born import Outcomes
 from psitext.nn.unitary.circuit import Circuit
@@ -103,20 +104,6 @@ def padded_kets(vectors: Complex, *, pad: bool = True) -> Complex:
     memory.check(qubits_for(width), len(vectors), "these kets")
     found = ket(torch.from_numpy(np.asarray(vectors, dtype=np.complex128))).vector.numpy()
     return np.pad(found, ((0, 0), (0, size - width)))
-
-
-def check_width(width: int, *, pad: bool) -> None:
-    """Refuse a width that is no power of two where padding is not allowed."""
-    size = 1 << qubits_for(width)
-    if size != width and not pad:
-        raise UserError(
-            f"a width of {width} is no power of two, so its kets fit no qubits; allow padding with zeros to {size}"
-        )
-
-
-def qubits_for(width: int) -> int:
-    """n: how many qubits hold a ket of ``width`` amplitudes; one at least."""
-    return max(1, (width - 1).bit_length())
 
 
 def from_matrix(

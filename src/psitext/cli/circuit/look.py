@@ -78,8 +78,8 @@ def _read(model: str, text: str | None, no_pad: bool) -> tuple[HeadCircuit, Comp
         return read_qasm3(Path(model)), None
     early.model(model)
     from psitext.model import load
+    from psitext.nn.kets.qubits import check_width
     from psitext.quantum import from_model
-    from psitext.quantum.head import check_width
 
     found = load(model)
     head = from_model(found)

@@ -19,11 +19,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from psitext.errors import UserError
+from psitext.files import write_atomic
 from psitext.score.calibration import Bin
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b5609b")
 DASHES = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)))
 MARKERS = ("o", "s", "^", "D")
+DOTS = 160  # of a PNG, an inch
 MOST_POINTS = 240  # of one curve; more cannot be seen at this width
 INK = "#010203"  # stands for currentColor until the SVG is written
 _WIDTH = 9.0  # inches of 72 points
@@ -264,6 +267,16 @@ def _thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]
 
 def _drawable(value: float, log: bool) -> float:
     return float(value) if math.isfinite(value) and (value > 0 or not log) else math.nan
+
+
+def write(figure: Figure, path: Path, description: str) -> None:
+    """Write a figure as a file: .svg, else .png."""
+    if path.suffix == ".svg":
+        write_atomic(path, as_svg(figure, description))
+        return
+    memory = io.BytesIO()
+    figure.savefig(memory, format="png", dpi=DOTS, facecolor="white", metadata={"Software": None})
+    write_atomic(path, memory.getvalue())
 
 
 def as_svg(figure: Figure, description: str) -> str:

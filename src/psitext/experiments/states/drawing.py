@@ -5,7 +5,6 @@ SVG looks as every figure of psitext does (``results/figures.py``); PNG is black
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +13,6 @@ import numpy as np
 
 from psitext.experiments.results import figures
 from psitext.explain.ket.portrait import Portrait
-from psitext.files import write_atomic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
 FEW = 8  # sentences that get a curve each; of more their mean and range are drawn
 NUMBERS = 10  # sentences whose fidelities still have room for their numbers
 LETTERS = 28  # of a sentence beside a curve
-DOTS = 160  # of a PNG, an inch
 
 
 def draw(found: Portrait, texts: Sequence[str], path: Path) -> None:
@@ -34,12 +31,7 @@ def draw(found: Portrait, texts: Sequence[str], path: Path) -> None:
         _entropies(left, found, texts)
         _fidelities(figure, right, found)
         description = f"entanglement of {len(texts)} sentences by cut, and their fidelities: {found.says}"
-        if path.suffix == ".svg":
-            write_atomic(path, figures.as_svg(figure, description))
-            return
-        memory = io.BytesIO()
-        figure.savefig(memory, format="png", dpi=DOTS, facecolor="white", metadata={"Software": None})
-        write_atomic(path, memory.getvalue())
+        figures.write(figure, path, description)
 
 
 def named(texts: Sequence[str]) -> list[str]:

@@ -5,7 +5,6 @@ SVG looks as every figure of psitext does (``results/figures.py``); PNG is black
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,17 +12,14 @@ import numpy as np
 
 from psitext.errors import UserError
 from psitext.experiments.results import figures
-from psitext.files import write_atomic
 from psitext.model.mps import Explanation, Mps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import QuadMesh
-    from matplotlib.figure import Figure
 
 ENDINGS = (".svg", ".png")
 LEGIBLE = 60  # words that still have room for their names
-DOTS = 160  # of a PNG, an inch
 
 
 def entanglement(state: Mps, path: Path) -> None:
@@ -47,7 +43,7 @@ def entanglement(state: Mps, path: Path) -> None:
         right.set(xlabel=f"i, after {state.middle} words", ylabel="Schmidt coefficient", yscale="log")
         figures.plain_logarithm(right)
         title = f"entanglement of {state.length} words, {state.metric} metric: {state.says}"
-        _write(figure, path, title)
+        figures.write(figure, path, title)
 
 
 def sentence(found: Explanation, path: Path, closing: int = 0) -> None:
@@ -66,7 +62,7 @@ def sentence(found: Explanation, path: Path, closing: int = 0) -> None:
             upper, lower = figure.subplots(2, 1, height_ratios=(2, 4), sharex=True)
             _bars(upper, found, closing)
             figure.colorbar(_map(lower, found), ax=(upper, lower), anchor=(0, 0), shrink=0.6, label="entropy (bits)")
-        _write(figure, path, f"{found.says[closing]} by words: {' '.join(found.words)}")
+        figures.write(figure, path, f"{found.says[closing]} by words: {' '.join(found.words)}")
 
 
 def _bars(axes: Axes, found: Explanation, closing: int) -> None:
@@ -95,12 +91,3 @@ def _name(axes: Axes, found: Explanation) -> None:
     if len(found.words) <= LEGIBLE:
         names = [figures.one_line(word) for word in found.words]
         axes.set_xticks(range(len(names)), names, rotation=60, ha="right", fontsize=8)
-
-
-def _write(figure: Figure, path: Path, title: str) -> None:
-    if path.suffix == ".svg":
-        write_atomic(path, figures.as_svg(figure, title))
-        return
-    memory = io.BytesIO()
-    figure.savefig(memory, format="png", dpi=DOTS, facecolor="white", metadata={"Software": None})
-    write_atomic(path, memory.getvalue())

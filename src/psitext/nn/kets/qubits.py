@@ -34,6 +34,15 @@ def qubits_for(width: int) -> int:
     return max(1, (width - 1).bit_length())
 
 
+def check_width(width: int, *, pad: bool) -> None:
+    """Refuse a width that is no power of two where padding is not allowed."""
+    size = 1 << qubits_for(width)
+    if size != width and not pad:
+        raise UserError(
+            f"a width of {width} is no power of two, so its kets fit no qubits; allow padding with zeros to {size}"
+        )
+
+
 def wide(vector: Tensor) -> Tensor:
     """Unit vectors in double; real or complex (..., D) -> complex128 (..., D)."""
     return unit(vector.to(torch.complex128))
@@ -45,12 +54,8 @@ def padded(vector: Tensor, *, pad: bool = True) -> Tensor:
     Errors: a width that is no power of two, where ``pad`` is False.
     """
     width = vector.shape[-1]
-    size = 1 << qubits_for(width)
-    if size != width and not pad:
-        raise UserError(
-            f"a width of {width} is no power of two, so its kets fit no qubits; allow padding with zeros to {size}"
-        )
-    return torch.nn.functional.pad(wide(vector), (0, size - width))
+    check_width(width, pad=pad)
+    return torch.nn.functional.pad(wide(vector), (0, (1 << qubits_for(width)) - width))
 
 
 def first_part(cut: Cut, qubits: int) -> list[int]:

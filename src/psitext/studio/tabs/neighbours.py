@@ -21,7 +21,7 @@ from psitext.explain.latent.neighbours import nearest
 from psitext.model import Model
 from psitext.state import Posterior
 from psitext.studio import bounds
-from psitext.studio.models import NEIGHBOURS, STATES
+from psitext.studio.models import NEIGHBOURS, STATES, Shelf
 from psitext.studio.shown import markup, plane
 from psitext.studio.work import Studio
 from psitext.text.rows import Row, rows
@@ -186,6 +186,13 @@ class Atlas:
         return found
 
 
+def told_near(shelf: Shelf, atlas: Atlas, name: object, given: Crowd, question: str, top: int) -> str:
+    """The answer of the tab: the map and the nearest sentences. Errors: no model of that name; as ``find``."""
+    model = shelf.model(name, NEIGHBOURS)
+    charted = atlas.chart(str(name), model, given.texts)
+    return told(find(model, charted, given, question, top, averaged=model is not shelf.model(name, STATES)))
+
+
 def lay(studio: Studio) -> None:
     """The tab."""
     import gradio as gr
@@ -194,14 +201,12 @@ def lay(studio: Studio) -> None:
 
     def work(name: object, file: object, question: object, top: object, text: object, label: object) -> str:
         path = bounds.uploaded(file)
-        model = studio.shelf.model(name, NEIGHBOURS)
+        studio.shelf.model(name, NEIGHBOURS)
         asked = bounds.sentence(question, "the question")
         count = bounds.integer(top, 1, MOST, "the number of neighbours")
         columns = bounds.typed(text, "the column of the text"), bounds.typed(label, "the column of labels")
         given = crowd(path, *columns)
-        charted = atlas.chart(str(name), model, given.texts)
-        averaged = model is not studio.shelf.model(name, STATES)
-        return told(find(model, charted, given, asked, count, averaged))
+        return told_near(studio.shelf, atlas, name, given, asked, count)
 
     with gr.Tab("Neighbours", id=NEIGHBOURS):
         told_bounds = f"at most {bounds.size(bounds.FILE_BYTES)} and {bounds.ROWS:,} rows"
