@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 import racs
 from psitext.errors import UserError
+from psitext.files import sha256
+from psitext.model import folder
 from psitext.model.mps.reading import circuit_of
 from psitext.studio.models import CIRCUITS, MEASUREMENT, NEIGHBOURS, STATES, TABS, WRITING, Shelf, offer, offered
+from psitext.train import checkpoint
 
 READS = {STATES, NEIGHBOURS}
 
@@ -83,3 +87,21 @@ def test_law_what_no_tab_can_use_is_refused(models: dict[str, str]) -> None:
         offered(["nowhere"])
     twice = offered([models["rac"], models["rac"]], [models["rac"], models["space"]])
     assert [offer.name for offer in twice.offers] == [models["rac"], models["space"]]
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "value"),
+    [("encoder", "layers", "two"), ("encoder", "family", "vector"), ("head", "settings", {"kind": "guess"})],
+)
+def test_law_settings_that_somebody_changed_are_refused_before_a_model_is_offered(
+    table: str, key: str, value: object, tmp_path: Path
+) -> None:
+    path = racs.model().save(tmp_path / "changed")
+    tree = json.loads((path / folder.CONFIG).read_text(encoding="utf-8"))
+    tree[table][key] = value
+    (path / folder.CONFIG).write_text(json.dumps(tree), encoding="utf-8")
+    sums = json.loads((path / checkpoint.CHECKSUMS).read_text(encoding="utf-8"))
+    sums[folder.CONFIG] = sha256(path / folder.CONFIG)
+    (path / checkpoint.CHECKSUMS).write_text(json.dumps(sums), encoding="utf-8")
+    with pytest.raises(UserError):
+        offer(str(path))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ from torch import nn
 
 from psitext.assemble import (
     Encoder,
+    EncoderConfig,
     HeadConfig,
+    SpaceConfig,
     SpaceEncoder,
     build_decoder,
     build_encoder,
@@ -23,11 +26,12 @@ from psitext.assemble import (
     head_config,
     space_config,
 )
+from psitext.baselines.lstm import LstmPosteriorConfig
 from psitext.config import build
-from psitext.encoders.vae import Nothing, NothingConfig, Vae
+from psitext.encoders.vae import Nothing, NothingConfig, Vae, VaeConfig
 from psitext.errors import UserError
 from psitext.explain.law import WordLaw
-from psitext.heads.decoding import DecoderConfig, DecodingHead
+from psitext.heads.decoding import DecoderConfig, DecodingHead, WritingConfig
 from psitext.heads.pretraining import PretrainingConfig
 from psitext.model import folder
 from psitext.model.model import TEXT, WRITTEN, Model, Sentences
@@ -41,6 +45,30 @@ from psitext.train.network import Network
 
 HF = "hf:"
 GGUF = ".gguf"  # a Llama in one file
+AnyHead = HeadConfig | PretrainingConfig | DecoderConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What a model's folder says of it, each part checked by the one that it configures; no weights."""
+
+    encoder: EncoderConfig | SpaceConfig
+    head: AnyHead | None
+    task: Task | None
+    text: TextConfig
+    temperature: float
+    facts: Mapping[str, Any]
+
+
+def described(path: Path) -> Described:
+    """The settings in a model's folder (or a run's). Errors: as ``load``, but for weights and tokenizers."""
+    path = folder.find(path)
+    tree, origin = folder.read_config(path), str(path)
+    task = build(Task, tree["task"], origin) if tree["task"] is not None else None
+    of = space_config if tree["head"]["for"] == "writing" else encoder_config
+    head = _head_config(tree["head"], origin)
+    text = build(TextConfig, tree["text"], origin)
+    return Described(of(tree["encoder"], origin), head, task, text, tree["temperature"], tree["facts"])
 
 
 def load(source: str | Path, *, pool: str | None = None) -> Model:
@@ -62,16 +90,15 @@ def load(source: str | Path, *, pool: str | None = None) -> Model:
     if str(source).startswith(HF):
         return from_hf(str(source).removeprefix(HF), pool)
     path = folder.find(located(source))
-    tree = folder.read_config(path)
-    task = build(Task, tree["task"], str(path)) if tree["task"] is not None else None
-    encoder = _encoder(tree, str(path))
-    head, module = _head(tree["head"], task, encoder, str(path))
+    found = described(path)
+    encoder, module = _built(found)
     network = Network(encoder, module)
     checkpoint.load_tensors(network, checkpoint.read_tensors(path / checkpoint.MODEL), str(path))
     tokenizers = {file.stem: _tokenizer(file) for file in folder.tokenizer_files(path)}
-    text = build(TextConfig, tree["text"], str(path))
     law = WordLaw(**checkpoint.read_tensors(path / folder.LAW)) if (path / folder.LAW).is_file() else None
-    model = Model(network.eval(), tokenizers, text, head, task, tree["temperature"], tree["facts"], law)
+    model = Model(
+        network.eval(), tokenizers, found.text, found.head, found.task, found.temperature, dict(found.facts), law
+    )
     same = pool is None or (pool == encoder.config.pool and not isinstance(encoder, Vae))
     return model if same else with_pool(model, str(pool))
 
@@ -127,24 +154,29 @@ def _tokenizer(file: Path) -> Tokenizer | CausalTokenizer:
     return CausalTokenizer.load(file) if file.stem == WRITTEN else Tokenizer.load(file)
 
 
-def _encoder(tree: Mapping[str, Any], origin: str) -> SpaceEncoder | Encoder:
-    if tree["head"]["for"] == "writing":
-        return build_space(space_config(tree["encoder"], origin))
-    return build_encoder(encoder_config(tree["encoder"], origin))
-
-
-def _head(
-    tree: Mapping[str, Any], task: Task | None, encoder: Any, origin: str
-) -> tuple[HeadConfig | PretrainingConfig | DecoderConfig | None, nn.Module]:
-    if tree["for"] == "none":
-        return None, Sentences()
-    if tree["for"] == "writing":
-        decoder = decoder_config(tree["settings"], origin)
-        return decoder, DecodingHead(build_decoder(decoder))
-    if tree["for"] == "pretraining":
-        words = build(PretrainingConfig, tree["settings"], origin)
-        return words, build_pretraining_head(encoder, words)
-    if tree["for"] == "task" and task is not None:
-        settings = head_config(tree["settings"], origin)
-        return settings, build_head(task, encoder, settings)
+def _head_config(tree: Mapping[str, Any], origin: str) -> AnyHead | None:
+    match tree["for"]:
+        case "none":
+            return None
+        case "writing":
+            return decoder_config(tree["settings"], origin)
+        case "pretraining":
+            return build(PretrainingConfig, tree["settings"], origin)
+        case "task":
+            return head_config(tree["settings"], origin)
     raise UserError(f"{origin} has a head for {tree['for']!r}, which this psitext does not know")
+
+
+def _built(found: Described) -> tuple[SpaceEncoder | Encoder, nn.Module]:
+    """The parts of a model with fresh weights."""
+    if isinstance(found.head, WritingConfig):
+        assert isinstance(found.encoder, VaeConfig | LstmPosteriorConfig | NothingConfig)
+        return build_space(found.encoder), DecodingHead(build_decoder(found.head))
+    assert not isinstance(found.encoder, NothingConfig)
+    encoder = build_encoder(found.encoder)
+    if found.head is None:
+        return encoder, Sentences()
+    if isinstance(found.head, PretrainingConfig):
+        return encoder, build_pretraining_head(encoder, found.head)
+    assert found.task is not None
+    return encoder, build_head(found.task, encoder, found.head)

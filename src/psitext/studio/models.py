@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from psitext.encoders.rac import RacConfig
+from psitext.encoders.vae import NothingConfig
 from psitext.errors import UserError, near
-from psitext.model import Model, folder, load
-from psitext.model.loading import HF, with_pool
+from psitext.heads.affine import AffineConfig
+from psitext.heads.decoding import WritingConfig
+from psitext.heads.measurement import MeasurementConfig
+from psitext.model import Model, load
+from psitext.model.loading import HF, Described, described, with_pool
 from psitext.model.shipped import located
 
 STATES, MEASUREMENT, CIRCUITS, WRITING, NEIGHBOURS = TABS = (
@@ -93,23 +97,21 @@ def offer(name: str) -> Offer:
     if name.startswith(HF):
         model = load(name)  # a checkpoint of others has no settings of ours: a BERT that reads, or a decoder
         return Offer(name, frozenset() if model.writes else frozenset({STATES, NEIGHBOURS}))
-    tree = folder.read_config(folder.find(located(name)))
-    read = tree["facts"].get("trained on")
-    return Offer(name, tabs_of(tree), read if isinstance(read, str) else None)
+    found = described(located(name))
+    read = found.facts.get("trained on")
+    return Offer(name, tabs_of(found), read if isinstance(read, str) else None)
 
 
-def tabs_of(tree: Mapping[str, Any]) -> frozenset[str]:
-    """The tabs that a model of these settings (``config.json``) fits."""
-    encoder, head, task = tree["encoder"], tree["head"], tree["task"] or {}
-    settings = head["settings"] or {}
-    single = task.get("pair") is None
-    fits = set() if encoder["family"] == "nothing" else {STATES, NEIGHBOURS}
-    if head["for"] == "writing" and settings["latent"] > 0:
+def tabs_of(model: Described) -> frozenset[str]:
+    """The tabs that a model of these settings fits."""
+    encoder, head, task = model.encoder, model.head, model.task
+    fits = set() if isinstance(encoder, NothingConfig) else {STATES, NEIGHBOURS}
+    if isinstance(head, WritingConfig) and head.latent > 0:
         fits.add(WRITING)
-    if head["for"] == "task" and task.get("kind") == "classification" and single:
-        if settings["kind"] == "measurement":
+    if task is not None and task.kind == "classification" and task.pair is None:
+        if isinstance(head, MeasurementConfig):
             fits.add(MEASUREMENT)
-        linear = encoder["family"] == "rac" and encoder["layers"] == 1 and encoder["biases"]
-        if linear and settings["kind"] == "affine":
+        linear = isinstance(encoder, RacConfig) and encoder.layers == 1 and encoder.biases
+        if linear and isinstance(head, AffineConfig):
             fits.add(CIRCUITS)
     return frozenset(fits)
