@@ -81,6 +81,20 @@ def test_known_scores_come_from_result_lines(runs: Path, tmp_path: Path) -> None
     assert f"### {read_queue('shipped/encoders').title}" in text
 
 
+def test_law_judged_again_is_packed_again(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """New lines on a card, without its run, are what packing with them writes; and judging twice changes nothing."""
+    monkeypatch.setattr(packing, "ship", lambda name: SMALL)
+    results = tmp_path / "results" / "shipped-encoders.jsonl"
+    for score in (0.5, 0.7):
+        lines.append(results, line(score, seed=int(10 * score)))
+        packed = packing.pack(SMALL, runs / "small", tmp_path / "packed", results.parent)
+        again = packing.pack(SMALL, runs / "small", tmp_path / "again" / "small", None)
+        for _ in range(2):
+            packing.judge_again(again.parent, results.parent, ["small"], print)
+            for file in (file for file in packed.rglob("*") if file.is_file()):
+                assert (again / file.relative_to(packed)).read_bytes() == file.read_bytes()
+
+
 def test_law_packing_again_changes_nothing(runs: Path, tmp_path: Path) -> None:
     first = packing.pack(SMALL, runs / "small", tmp_path / "one", None)
     again = packing.pack(SMALL, runs / "small", tmp_path / "two", None)

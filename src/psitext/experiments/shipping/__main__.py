@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 from psitext.errors import UserError
-from psitext.experiments.shipping.packing import make
+from psitext.experiments.shipping.packing import judge_again, make
+from psitext.model.shipped import catalog
 
 
 def main() -> None:
@@ -20,8 +21,12 @@ def main() -> None:
     where = "folder that holds books/; without it, the one that PSITEXT_DATA names"
     parser.add_argument("--data-dir", type=Path, default=Path(named) if named else None, help=where)
     parser.add_argument("--results", type=Path, default=Path("results"), help="folder of the queues' result lines")
+    parser.add_argument("--judge", action="store_true", help="put new result lines on the cards, and nothing else")
     given = parser.parse_args()
     try:
+        if given.judge:
+            judge_again(catalog.FOLDER, given.results, given.names, print)
+            return
         make(given.runs, given.data_dir, given.results, given.names, print)
     except UserError as error:
         print(f"psitext: {error}", file=sys.stderr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,12 +13,14 @@ from psitext import __version__
 from psitext.errors import UserError
 from psitext.experiments.queue.plan import read_queue
 from psitext.experiments.results import lines, pages
+from psitext.experiments.results.lines import ResultLine
 from psitext.experiments.runs.folder import RECIPE, RunFolder
 from psitext.experiments.runs.recipes import AutoencodeRecipe, FinetuneRecipe, PretrainRecipe
 from psitext.experiments.shipping.plan import Headline, Ship
 from psitext.model import Model
 from psitext.train.network import parameter_count
 
+LIMITS = "## Limits"
 BOOKS = "books/*.jsonl.gz"
 # What the recipes call them: for a list, and for a card with the terms.
 SOURCES = {
@@ -87,14 +90,30 @@ def sources(found: Origin, *, terms: bool) -> list[str]:
 
 def headline(wanted: Headline | None, found: Origin, results: Path | None) -> str:
     """The score in a list: that of the queue, where it has run, else the loss or score on what was held out."""
-    at = None if wanted is None or results is None else results / f"{wanted.queue.replace('/', '-')}.jsonl"
-    if wanted is not None and at is not None:
-        those = [line for line in lines.newest(at) if (line.run, line.task, line.split) == _place(wanted)]
-        scores = [line.metrics[wanted.metric] for line in those if wanted.metric in line.metrics]
-        if scores:
-            return f"{wanted.task} {wanted.split} {wanted.metric.replace('_', ' ')} {sum(scores) / len(scores):.3f}"
+    judged = scored(wanted, results)
+    if judged:
+        return judged
     name, value = next(iter(found.held_out.items()), ("", 0.0))
     return f"held-out {name} {value:.3f}" if name else ""
+
+
+def scored(wanted: Headline | None, results: Path | None) -> str:
+    """The score of the queue in words, nothing where it has not run."""
+    if wanted is None or results is None:
+        return ""
+    those = [line for line in lines.newest(_lines(results, wanted.queue)) if _of(line) == _place(wanted)]
+    scores = [line.metrics[wanted.metric] for line in those if wanted.metric in line.metrics]
+    if not scores:
+        return ""
+    return f"{wanted.task} {wanted.split} {wanted.metric.replace('_', ' ')} {sum(scores) / len(scores):.3f}"
+
+
+def _lines(results: Path, queue: str) -> Path:
+    return results / f"{queue.replace('/', '-')}.jsonl"
+
+
+def _of(line: ResultLine) -> tuple[str, str, str]:
+    return line.run, line.task, line.split
 
 
 def _place(wanted: Headline) -> tuple[str, str, str]:
@@ -103,7 +122,14 @@ def _place(wanted: Headline) -> tuple[str, str, str]:
 
 def card(wanted: Ship, found: Origin, model: Model, results: Path | None) -> str:
     """The whole card, Markdown."""
-    return "\n".join([*_what(wanted, model), *_made(wanted, found), *_scores(wanted, found, results), *_ends(wanted)])
+    parts = (_what(wanted, model), _made(wanted, found), _held_out(found), _judged(wanted, results), _ends(wanted))
+    return "\n".join(itertools.chain.from_iterable(parts))
+
+
+def judged_again(text: str, wanted: Ship, results: Path) -> str:
+    """A card with the tables of today's result lines in place of those that it has."""
+    before, limits, after = text.partition(f"\n{LIMITS}\n")
+    return "\n".join([before.partition("\n### ")[0], *_judged(wanted, results)]) + limits + after
 
 
 def _what(wanted: Ship, model: Model) -> Iterator[str]:
@@ -134,18 +160,23 @@ def _made(wanted: Ship, found: Origin) -> Iterator[str]:
     yield from (f"- commit {str(stamp['commit'])[:12]}", "")
 
 
-def _scores(wanted: Ship, found: Origin, results: Path | None) -> Iterator[str]:
+def _held_out(found: Origin) -> Iterator[str]:
     yield from ("## Scores", "", "On text that was held out, before weights were rounded to bfloat16:", "")
     yield from (f"- {name}: {value:.4g}" for name, value in found.held_out.items())
     yield ""
+
+
+def _judged(wanted: Ship, results: Path | None) -> Iterator[str]:
+    """The tables of the queues that have run."""
+    if results is None:
+        return
     for name in wanted.queues:
-        file = None if results is None else results / f"{name.replace('/', '-')}.jsonl"
-        if file is None or not file.exists():
-            continue
-        yield pages.section(read_queue(name), file).replace("## ", "### ", 1)
+        file = _lines(results, name)
+        if file.exists():
+            yield pages.section(read_queue(name), file).replace("## ", "### ", 1)
 
 
 def _ends(wanted: Ship) -> Iterator[str]:
-    yield from ("## Limits", "", *(f"- {one}" for one in wanted.limits), "")
+    yield from (LIMITS, "", *(f"- {one}" for one in wanted.limits), "")
     yield "`make models` trains, packs and describes it again; docs/models.md says how to make one of your own."
     yield ""

@@ -11,7 +11,7 @@ from typing import Any
 
 from psitext.experiments import run as runs
 from psitext.experiments.runs.folder import RunFolder
-from psitext.experiments.shipping.card import card, headline, origin, sources
+from psitext.experiments.shipping.card import card, headline, judged_again, origin, scored, sources
 from psitext.experiments.shipping.plan import SHIPS, Ship, ship
 from psitext.model import folder, load
 from psitext.model.shipped import catalog
@@ -62,3 +62,16 @@ def pack(wanted: Ship, run: Path, path: Path, results: Path | None) -> Path:
     }
     folder.write(replace(model, facts=facts), path, narrow=True, words=card(wanted, found, model, results))
     return path
+
+
+def judge_again(path: Path, results: Path, names: Sequence[str], tell: Tell) -> None:
+    """Put today's result lines on the cards of the models in ``path`` (of all, or of ``names``); needs no run, and
+    changes no weight.
+    """
+    for wanted in [ship(name) for name in names] or [one for one in SHIPS if one.purpose]:
+        model, at = load(path / wanted.name), path / wanted.name
+        score = scored(wanted.headline, results) or model.facts[catalog.SCORE]
+        words = judged_again((at / folder.CARD).read_text(encoding="utf-8"), wanted, results)
+        facts = {**model.facts, catalog.SCORE: score}
+        folder.write(replace(model, facts=facts), at, narrow=True, words=words)
+        tell(f"{wanted.name}: {score}")
