@@ -1,4 +1,9 @@
-from psitext.errors import near
+import pickle
+
+import pytest
+
+from psitext.errors import Unfit, Unknown, UserError, near
+from psitext.experiments.runs.folder import Taken
 
 
 def test_the_likeliest_names_come_first_and_equals_in_alphabetical_order():
@@ -10,3 +15,23 @@ def test_the_likeliest_names_come_first_and_equals_in_alphabetical_order():
 def test_a_name_like_none_gets_no_suggestion():
     assert near("quantum", ["sst2", "stsb"]) == ""
     assert near("quantum", []) == ""
+
+
+def test_a_name_is_looked_for_among_those_that_a_caller_adds():
+    error = Unknown("there is no model at vectosr", "vectosr", ["bert-tiny"], "; a list has the names")
+    assert str(error) == "there is no model at vectosr; a list has the names"
+    assert error.among(["vectors"]) == "there is no model at vectosr; did you mean 'vectors'?"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Unknown("no x", "x", ["xy"], "; or so"),
+        Unfit("a.toml", " lacks 'b'"),
+        Taken("a is taken", "go"),
+        UserError("so"),
+    ],
+)
+def test_errors_travel_between_processes(error: UserError):
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))

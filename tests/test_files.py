@@ -13,7 +13,7 @@ import pytest
 
 from disk import largest_file
 from psitext.errors import UserError
-from psitext.files import append_line, folder_atomic, left_over, locked, sha256, usual_mode, write_atomic
+from psitext.files import append_line, check_place, folder_atomic, left_over, locked, sha256, usual_mode, write_atomic
 
 
 def failing(code: int) -> object:
@@ -236,3 +236,44 @@ def test_known_names_that_a_kill_leaves(tmp_path: Path) -> None:
                 write(tmp_path / f"a{write is fill}.json")
     assert len(names(tmp_path)) == 2 and all(map(left_over, tmp_path.iterdir()))
     assert not any(map(left_over, map(Path, ["a.json", ".lock", ".a.part", "a.1.part", ".a.b.part", ".a.1.old.txt"])))
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_law_a_place_is_tried_and_left_as_it_was(tmp_path: Path, folder: bool) -> None:
+    (tmp_path / "a.txt").write_text("old")
+    for name in ("new.txt", "new/deep/er.txt", "a.txt"):
+        if folder and name == "a.txt":
+            continue
+        check_place(tmp_path / name, folder=folder)
+    (tmp_path / "there").mkdir()
+    if folder:
+        check_place(tmp_path / "there", folder=True)
+    assert names(tmp_path) == ["a.txt", "there"] and (tmp_path / "a.txt").read_text() == "old"
+
+
+@pytest.mark.parametrize(
+    ("name", "folder", "why"),
+    [
+        ("there", False, "that is a folder"),
+        ("a.txt", True, "that is a file"),
+        ("a.txt/b", False, "a part of that path is a file"),
+        ("a.txt/b/c", True, "a part of that path is a file"),
+        ("n" * 300, False, "the name is too long"),
+        (os.devnull, False, "that is a device"),
+        ("/proc/nothing/x", False, "writing there is not allowed"),
+    ],
+)
+def test_known_places_that_are_refused(tmp_path: Path, name: str, folder: bool, why: str) -> None:
+    (tmp_path / "a.txt").write_text("old")
+    (tmp_path / "there").mkdir()
+    with pytest.raises(UserError, match=f"^cannot write .*: {why}; nothing was changed$"):
+        check_place(tmp_path / name, folder=folder)
+    assert names(tmp_path) == ["a.txt", "there"]
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS])
+def test_law_a_full_or_read_only_place_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    monkeypatch.setattr(os, "fsync", failing(code))
+    with pytest.raises(UserError, match=r"cannot write .*nothing was changed"):
+        check_place(tmp_path / "new" / "a.txt")
+    assert names(tmp_path) == []

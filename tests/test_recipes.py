@@ -163,3 +163,36 @@ def test_known_the_papers_choices() -> None:
         assert {key: recipe.tree()["encoder"][key] for key in paper} == paper, name
         if isinstance(recipe, PretrainRecipe):
             assert recipe.head.logits == "modulus"
+
+
+BERT_CASED = 108_310_272  # parameters of bert-base-cased with its pooler
+GPT2 = 124_439_808  # of GPT-2 small, whose vocabulary is 50,257
+
+
+@pytest.mark.parametrize(
+    ("name", "encoder", "decoder"),
+    [  # W_E makes means and log-variances, W_M a vector for each of 12 layers, W_D one more; three tokens are new
+        ("optimus-base", BERT_CASED + 2 * 32 * 768, GPT2 + 3 * 768 + 13 * 768 * 32),
+        ("optimus-768", BERT_CASED + 2 * 768 * 768, GPT2 + 3 * 768 + 13 * 768 * 768),
+        ("optimus-refine", BERT_CASED + 2 * 32 * 768, GPT2 + 3 * 768 + 13 * 768 * 32),
+        ("gpt2-small", 0, GPT2 + 3 * 768),
+    ],
+)
+def test_known_the_published_halves_of_optimus(name: str, encoder: int, decoder: int) -> None:
+    recipe = resolve_recipe("pretrain", name)
+    assert isinstance(recipe, AutoencodeRecipe)
+    with torch.device("meta"):
+        parts = build_space(recipe.encoder), build_decoder(recipe.decoder)
+    assert [sum(p.numel() for p in part.parameters()) for part in parts] == [encoder, decoder]
+
+
+def test_known_optimus_is_trained_as_published() -> None:
+    first, then = (resolve_recipe("pretrain", name) for name in ("optimus-base", "optimus-refine"))
+    assert isinstance(first, AutoencodeRecipe) and isinstance(then, AutoencodeRecipe)
+    for recipe, cycles, batch in ((first, 10, 128), (then, 1, 16)):
+        objective = recipe.objective
+        assert (objective.schedule, objective.zero, objective.rise) == ("cyclical-zero", None, None), "0.5 and 0.25"
+        assert (objective.cycles, objective.beta, objective.free_bits) == (cycles, 1.0, "dimension")
+        assert (recipe.train.epochs, recipe.train.batch_sequences, recipe.train.optim.lr) == (1, batch, 5e-5)
+        assert recipe.pool == "pooled" and recipe.decoder.latent == recipe.encoder.latent == 32
+    assert first.sentences.limit == 1_990_000 and first.sentences.max_words == 64

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 
-from psitext.errors import UserError, near
+from psitext.errors import Unfit, UserError, near
 
 Tree = dict[str, Any]
 RECIPES = Path(__file__).parent / "recipes"
@@ -100,7 +100,7 @@ def build(cls: type[C], tree: Mapping[str, Any], origin: str) -> C:
     try:
         return cls.model_validate(dict(tree))
     except ValidationError as error:
-        raise UserError(_sentence(cls, error, origin)) from None
+        raise Unfit(origin, _complaint(cls, error)) from None
 
 
 def read_toml(path: Path) -> Tree:
@@ -191,31 +191,31 @@ def _find(name: str) -> Path:
     return known[name]
 
 
-def _sentence(cls: type[BaseModel], error: ValidationError, origin: str) -> str:
-    """One sentence for the first thing wrong; pydantic's own report is a page. An unknown key comes before all: what
-    else is wrong is often its consequence.
+def _complaint(cls: type[BaseModel], error: ValidationError) -> str:
+    """How the sentence about the first thing wrong goes on after its origin; pydantic's own report is a page. An
+    unknown key comes before all: what else is wrong is often its consequence.
     """
     found = error.errors()
     first = next((one for one in found if one["type"] == "extra_forbidden"), found[0])
     steps, keys = _place(cls, first["loc"])
     where = ".".join(steps) or "the recipe"
     if first["type"] == "extra_forbidden":
-        return f"{origin} has an unknown key {where!r}{near(steps[-1], keys)}"
+        return f" has an unknown key {where!r}{near(steps[-1], keys)}"
     if not steps and first["type"] == "value_error":  # from a check of the whole, whose values are a page
         message = first["msg"].removeprefix("Value error, ")
-        return f"{origin}: {message}"
+        return f": {message}"
     if first["type"] == "value_error" and isinstance(first["input"], Mapping):  # the same of a table
         message = first["msg"].removeprefix("Value error, ")
-        return f"{origin}, table {where}: {message}"
+        return f", table {where}: {message}"
     if first["type"] == "missing":
-        return f"{origin} lacks {where!r}"
+        return f" lacks {where!r}"
     if first["type"] == "union_tag_invalid":
         key, tag, known = (first["ctx"][name].replace("'", "") for name in ("discriminator", "tag", "expected_tags"))
         names = known.split(", ")
         said = near(tag, names) or "; there are: " + ", ".join(names)
-        return f"{origin} sets {where}.{key} to {tag!r}{said}"
+        return f" sets {where}.{key} to {tag!r}{said}"
     message = first["msg"].removeprefix("Value error, ")
-    return f"{origin} sets {where} to {first['input']!r}: {message[0].lower()}{message[1:]}"
+    return f" sets {where} to {first['input']!r}: {message[0].lower()}{message[1:]}"
 
 
 def _place(cls: type[BaseModel], loc: Sequence[int | str]) -> tuple[list[str], list[str]]:

@@ -54,6 +54,39 @@ def os_error(error: Exception, path: Path) -> OSError:
     return OSError(int(number[1]) if number else errno.EIO, str(error), str(path))
 
 
+def check_place(path: Path, *, folder: bool = False) -> None:
+    """Refuse a place that ``write_atomic`` (``folder``: ``folder_atomic``) could not write, before the work for it.
+
+    A byte is written beside it, or in the nearest folder above that is there, and removed; nothing else is made.
+    Errors: a folder, or of a ``folder`` a file, of that name; a device; a file among the folders above; a place that is
+    read-only, or full.
+    """
+    with saying_why(path):
+        if path.is_dir() and not folder:
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if path.exists() and not path.is_dir() and (folder or not path.is_file()):
+            kind = "file" if path.is_file() else "device"
+            raise UserError(f"cannot write {path}: that is a {kind}; nothing was changed")
+        above = next(place for place in path.absolute().parents if os.path.lexists(place))
+        first = path.absolute().relative_to(above).parts[0]
+        _check_beside(above / first)
+
+
+def _check_beside(path: Path) -> None:
+    """Write a byte where the content of ``path`` would be written first."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with beside.open("wb") as file:
+            file.write(b"\0")
+            file.flush()
+            os.fsync(file.fileno())
+    except FileNotFoundError:  # how /proc and its like say it
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path)) from None
+    finally:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+
+
 def write_atomic(path: Path, content: str | bytes) -> None:
     """Replace ``path`` by ``content`` in one step."""
     data = content.encode() if isinstance(content, str) else content

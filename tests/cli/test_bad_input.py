@@ -117,7 +117,7 @@ FT = "finetune --config ft.toml --text text --label label -o out --data"
 FILES = {
     "empty.csv": r"empty\.csv is empty",
     "absent.csv": r"there is no file absent\.csv; did you mean .*\?",
-    "latin.csv": r"latin\.csv line 42 is not UTF-8 text \(byte \d+ of the file\)",
+    "latin.csv": r"latin\.csv line 42 is not UTF-8 text \(byte [\d,]+ of the file\); save it as UTF-8",
     "nul.csv": r"nul\.csv line 42 holds a NUL character \(column 5\); it is no text file",
     "long.csv": r".*long\.csv line 42 is over [\d,]+ bytes long, where .*; is a line break missing\?",
     "cut.csv.gz": r"cut\.csv\.gz is damaged after line \d+ \(.*\)",
@@ -129,7 +129,7 @@ FILES = {
     "mixed.csv": r"mixed\.csv mixes numbers and words in its column 'label': '1' on line 42 and '\w+' on line 2",
     "one.csv": r"one\.csv has but one label in its column 'label': 'up'",
     "names.csv": r"names\.csv has 40 different values in 40 rows of 'label', which does not look like a label column",
-    "blank-label.csv": r"blank-label\.csv line 3 has an empty 'label'",
+    "blank-label.csv": r"blank-label\.csv line 3 has an empty 'label'; fill it in, or leave the row out",
     "notes.md": r"notes\.md: psitext reads .*, not '\.md'",
     ".": r"\.: psitext reads \.txt, .*, not a name without an ending",
 }
@@ -149,11 +149,11 @@ def check(place: Path, command: str, sentence: str) -> None:
 
 COMMANDS = {
     "finetune --config ft.toml --data good.csv --text txt --label label -o out":
-        r"good\.csv has no column 'txt'; it has: text, label\.",
+        r"good\.csv has no column 'txt'; did you mean 'text'\? It has: text, label \(name it with --text\)",
     "finetune --config ft.toml --data good.csv -o out --label sentiment":
-        r"good\.csv has no column 'sentiment'; it has: text, label\.",
+        r"good\.csv has no column 'sentiment'; it has: text, label \(name it with --label\)",
     "finetune --config ft.toml --data good.csv --pair second -o out":
-        r"good\.csv has no column 'second'; it has: text, label\.",
+        r"good\.csv has no column 'second'; it has: text, label \(name it with --pair\)",
     f"{FT} good.csv --dev other.csv": r"other\.csv line 3 has the label 'sideways'.* knows down, up",
     f"{FT} good.csv --dev empty.csv": r"empty\.csv is empty",
     "finetune --task sts2": r"no task called 'sts2'; did you mean 'sst2' or 'stsb'\? `psitext tasks` lists all\.",
@@ -244,7 +244,7 @@ COMMANDS = {
     "pretrain --config pt.toml --data long.txt -o out":
         r".*long\.txt line 1 is over [\d,]+ bytes long, where .*; is a line break missing\?",
     "pretrain --config pt.toml --data good.csv --text story -o out":
-        r".*good\.csv line 2 has no column 'story'; it has: text, label\.",
+        r".*good\.csv has no column 'story'; it has: text, label \(name it with --text\)",
     "pretrain --config pt.toml --data notes.md -o out": r".*notes\.md: psitext reads .*, not '\.md'",
     "pretrain --config pt.toml --data toy:many -o out": r"the embedded corpus is named toy:<number of stories>.*",
     "pretrain --config pt.toml --data story.txt -o out --set samples.max_len=100":
@@ -261,7 +261,8 @@ COMMANDS = {
         r"family names no known family 'bret'; did you mean 'bert', 'qbert' or 'cvbert'\?",
     "predict good.csv --model future": r"future has format 9; this psitext reads format 1",
     "predict good.csv --model pretrained": r"this model was pre-trained only and answers no task; .*",
-    "predict good.csv --text txt --model run": r"good\.csv has no column 'txt'; it has: text, label\.",
+    "predict good.csv --text txt --model run":
+        r"good\.csv has no column 'txt'; did you mean 'text'\? It has: text, label \(name it with --text\)",
     "predict absent.csv --model run": r"there is no file absent\.csv; did you mean .*\?",
     "predict empty.csv --model run": r"empty\.csv is empty",
     "predict short.tsv --model run": r"short\.tsv line 3 has too few fields.*",
@@ -292,7 +293,16 @@ COMMANDS = {
     "evaluate --model run --task toy-tags": r"the model answers words \(down, up\), not toy-tags \(other, .*\)",
     "evaluate --model run --task toy-tgs": r"no task called 'toy-tgs'; did you mean 'toy-tags'.*",
     "evaluate --model run --data other.csv": r".*other\.csv line 3 has the label 'sideways'; words knows down, up",
-    "evaluate --model run": r"words has no dev split; .*",
+    "evaluate --model run":
+        r"this model was fine-tuned on a file of your own \(words\), which has no splits; name a labelled file with "
+        r"--data, as in `psitext evaluate --model run --data words\.csv --text text --label label`",
+    "evaluate --model run --split dev": r"this model was fine-tuned on a file of your own .*",
+    "evaluate --model run --data good.csv --split dev": r"--split names a part of a task, and good\.csv .*; give one",
+    "evaluate --model run --data good.csv --label txt --text text":
+        r"good\.csv has no column 'txt'; did you mean 'text'\? It has: text, label \(name it with --label\)",
+    "evaluate --model run --data good.csv --label text --text text": r"--text and --label both name the column 'text'",
+    "evaluate --model run --label verdict":
+        r"--label names a column \('verdict'\) of a file of your own; name that file with --data",
     "evaluate --model pretrained --task toy-tags": r"this model was pre-trained only .*",
     "export --model run --to onxx -o out": r"cannot export to 'onxx'; did you mean 'onnx'\?",
     "export --model run": r"name a folder with -o",

@@ -16,7 +16,7 @@ import tiny
 from psitext.assemble import HeadConfig, build_head
 from psitext.heads.measurement import MeasurementConfig
 from psitext.heads.modulus import ModulusConfig
-from psitext.model import TEXT, Model
+from psitext.model import TEXT, Model, Sentences
 from psitext.text.supervised import TextConfig
 from psitext.text.tokenizer import train as train_tokenizer
 from psitext.train.network import Network
@@ -45,6 +45,21 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     complex_model(ModulusConfig()).save(folder / "modulus")
     complex_model(MeasurementConfig(), 0.0).save(folder / "qbert-zero")
     complex_model(MeasurementConfig(), float("nan")).save(folder / "qbert-nan")
+    bert = tiny.bert()
+    with torch.no_grad():
+        bert.token.weight.fill_(float("nan"))
+    words = train_tokenizer("words", racs.TEXTS, tiny.VOCAB)
+    Model(Network(bert, Sentences()).eval(), {TEXT: words}, TextConfig(max_len=16)).save(folder / "bert-nan")
+    for name, part, config in (
+        ("head-nan", "turn", MeasurementConfig()),
+        ("gates-nan", "turn", MeasurementConfig(unitary="circuit")),
+        ("read-nan", "output", MeasurementConfig()),
+    ):
+        damaged = complex_model(config)
+        with torch.no_grad():
+            for weight in getattr(damaged.network.head, part).parameters():
+                weight.fill_(float("nan"))
+        damaged.save(folder / name)
     rows = "".join(f"a fine film,{label}\n" for label in ("good", "bad") * 10)
     (folder / "rows.csv").write_text(f"text,label\n{rows}")
     (folder / "other.qasm").write_text("OPENQASM 3.0;\n")
@@ -71,6 +86,15 @@ COMMANDS = {
     "encode fine -m qbert-nan": "the state of text 1 is not finite",
     "predict fine -m qbert-nan": "a vector of norm nan, which no quantum state can hold",
     "predict fine -m qbert-zero": "a vector of norm 0, which no quantum state can hold",
+    "explain ket fine -m qbert-nan": "a vector of norm nan, which no quantum state can hold",
+    "explain similarity --word fine fine fine -m qbert-nan": "the vectors of 'fine' in 'fine' are not finite",
+    "export qbert-nan --to quimb --text fine -o out.npz": "a vector of norm nan, which no quantum state can hold",
+    "export qbert-nan --to onnx -o out.onnx": "encoder.token.weight_re of this model is not finite",
+    "export bert-nan --to hf -o out.hf": "encoder.token.weight of this model is not finite",
+    "export rac-nan --to quimb -o out.npz": "W_H of this model is not finite",
+    "circuit cost head-nan": "the matrix of this head is not finite",
+    "circuit export gates-nan -o out.qasm": "an angle of this head is not finite",
+    "circuit export read-nan -o out.qasm": "the read-out of this head is not finite",
     "circuit export qbert-zero --text fine -o out.qasm": "a vector of norm 0",
     # Sizes and labels that are not there.
     "explain entanglement rac --length 0": "T is 1 or more",
@@ -99,6 +123,8 @@ COMMANDS = {
 def test_known_one_sentence_and_nothing_written(place: Path, command: str) -> None:
     if command.startswith("circuit"):
         pytest.importorskip("qiskit")
+    if "onnx" in command:
+        pytest.importorskip("onnxruntime")
     before = set(door.files(place))
     done = door.run(*command.split(), cwd=place)
     last = done.err.splitlines()[-1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +49,7 @@ def said(place: Path, command: str, err: str = "") -> str:
 def test_known_costs(place: Path) -> None:
     out = said(place, "cost padded --state-bond 2 --text film --logit-error 0.1")
     flat = " ".join(out.replace("│", " ").split())
-    for piece in ("5 (width 24 of 32,", "423 two-qubit gates,", "bond 2", "fidelity 0.", "error of 0.1"):
+    for piece in ("5 (width 24 of 32,", "423 two-qubit gates,", "bond 2", "fidelity 0.", "logit is 0.1, for this text"):
         assert piece in flat, out
     wide = " ".join(said(place, "cost wide").replace("│", " ").split())
     assert "119,383 two-qubit gates" in wide and "(by formula)" in wide and "1 measured" in wide
@@ -78,6 +79,12 @@ def test_law_a_run_is_scored_beside_exact_answers(place: Path) -> None:
     assert "mps" not in out and line["metrics"]["accuracy"] in (0, 0.2, 0.4, 0.6, 0.8, 1)
 
 
+def test_known_empty_texts_are_told_and_scored(place: Path) -> None:
+    toys.table(place / "gaps.csv", [("review", "verdict"), ("a dull film", "bad"), (" ", "good"), ("", "bad")])
+    err = "2 of 3 texts are empty; their ket is that of no words\n"
+    assert "films gaps.csv: 3 of 3 texts" in said(place, "run gates --data gaps.csv --text review --label verdict", err)
+
+
 def test_known_training(place: Path) -> None:
     out = said(place, f"train gates {FILMS} --limit 4 --steps 3 --shots 50 -o trained")
     assert "36 circuits; written: trained" in out and "loss" in out
@@ -94,7 +101,7 @@ COMMANDS = {
     "cost strange.qasm": r"strange\.qasm is no circuit file of psitext: it does not begin with .*",
     "export dense": r"name a file with -o",
     "export dense --to qasm2 -o x": r"no form called 'qasm2'; did you mean 'qasm3'\?",
-    "export dense --to pennylane -o x.txt": r"a PennyLane script is a file that ends in \.py, not 'x\.txt'",
+    "export dense --to pennylane -o x.txt": r"PennyLane scripts are written as \.py, not as 'x\.txt'",
     "export dense -o films.csv/x.qasm": r"cannot write films\.csv/x\.qasm: a part of that path is a file.*",
     f"run dense {FILMS} --shots 0": r"0 shots measure nothing; one at least is needed.*",
     f"run dense {FILMS} --noise depolarizing:0.1": r"noise, backends and corrections show in counts; name the .*",
@@ -106,10 +113,12 @@ COMMANDS = {
     f"run padded {FILMS} --no-pad": r"a width of 24 is no power of two, .*",
     f"run padded {FILMS} --circuit narrow.qasm": r"a head for kets of width 8 cannot read states of width 24",
     f"run dense {FILMS} --circuit strange.qasm": r"strange\.qasm is no circuit file of psitext: .*",
-    "run dense --data films.csv --text review": r"films\.csv has no column 'label'; it has: review, verdict\.",
+    "run dense --data films.csv --text review": r"films\.csv has no column 'label'; it has: review, verdict.*",
     "run dense --task sts2": r"no task called 'sts2'; .*",
     "run dense --task toy-tags": r"the model answers films \(bad, good\), not toy-tags .*",
-    "run dense": r"films has no dev split; .*",
+    "run dense": r"this model was fine-tuned on a file of your own \(films\), which has no splits; name a .*--data.*",
+    "export dense --text '' -o x": r"--text is empty; a ket is made from at least one word",
+    "cost dense --text ' '": r"--text is empty; a ket is made from at least one word",
     f"train dense {FILMS} -o out": r"this head has no angles to train on a machine; .*",
     f"train gates {FILMS}": r"name a folder for the trained model with -o",
     f"train gates {FILMS} --method spas -o out": r"--method is one of parameter-shift, spsa, not 'spas'; .*",
@@ -126,7 +135,7 @@ def strange(place: Path) -> Path:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_known_what_is_refused(strange: Path, command: str) -> None:
     before = door.files(strange)
-    done = door.run("circuit", *command.split(), cwd=strange)
+    done = door.run("circuit", *shlex.split(command), cwd=strange)
     assert "Traceback" not in done.err, done.err
     assert (done.code, done.out) == (2, ""), done
     assert done.err.count("\n") == 1

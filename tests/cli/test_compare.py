@@ -61,8 +61,8 @@ WRONG = {
     "photo.png": r"photo\.png: psitext reads .*, not '\.png'",
     "huge.csv": r"huge\.csv has more than the 200,000 rows .* reads; --limit 20000 takes a sample of it",
     "god.csv": r"there is no file god\.csv; did you mean 'good\.csv'.*\?",
-    "good.csv --text txt": r"good\.csv has no column 'txt' \(--text\); did you mean 'text'\?",
-    "good.csv --label sentiment": r"good\.csv has no column 'sentiment' \(--label\); it has: text, label",
+    "good.csv --text txt": r"good\.csv has no column 'txt'; did you mean 'text'\? It has: .* \(name it with --text\)",
+    "good.csv --label sentiment": r"good\.csv has no column 'sentiment'; it has: text, label \(name it with --label\)",
     "good.csv --pair text": r"--text and --pair both name the column 'text'",
     "good.csv --only bert-frozn": r"--only: there is no contender 'bert-frozn'; did you mean 'bert-frozen'\?",
     "good.csv --without tree": r"--without: there is no contender 'tree'; there are: majority, .*",
@@ -77,7 +77,7 @@ WRONG = {
     "good.csv --also full --only majority": r".*full is not a model: it has no config\.json",
     "good.csv --config absent.toml": r"bert-frozen would start from bert-tinny \(leave out with .*\): .*bert-tinny.*",
     "good.csv --out full": r"full holds files that are no comparison's; give --out another folder",
-    "good.csv --out good.csv": r"good\.csv is a file; give --out a folder",
+    "good.csv --out good.csv": r"cannot write good\.csv/report\.html: a part of that path is a file; .*",
     "good.csv --seeds 0": r"invalid value for '--seeds': .*",
 }
 
@@ -130,3 +130,22 @@ def test_law_a_kill_loses_nothing_that_was_done(place: Path) -> None:
     assert done.code == 130 and "the same command goes on from there" in done.err, done.err
     assert {name: door.files(out)[name] for name in kept} == kept
     assert not (out / "rac" / "seed-0.json").exists()
+
+
+STOPPED = """
+import os, signal
+from psitext.experiments.compare import comparing
+own = comparing.try_out
+def asked(*given):
+    os.kill(os.getpid(), signal.SIGINT)  # between trainings
+    return own(*given)
+comparing.try_out = asked
+"""
+
+
+def test_known_an_interrupt_says_that_the_same_command_goes_on(place: Path) -> None:
+    command = ["compare", "good.csv", "--config", "few.toml", "--seeds", "1", "--only", "majority", "--out", "stopped"]
+    done = door.start(*command, cwd=place, before=STOPPED).wait()
+    assert done.code == 130, done
+    assert done.err.splitlines()[-1] == "psitext: interrupted; the same command goes on from there"
+    assert door.run(*command, cwd=place).code == 0

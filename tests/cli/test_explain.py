@@ -166,6 +166,12 @@ def test_known_compression_by_tolerance_and_what_each_size_costs(place: Path) ->
     assert out.startswith(alone)
 
 
+def test_known_a_compressed_circuit_of_more_weights_is_told(place: Path) -> None:
+    found = load(place / "rac").compress(4)
+    assert found.weights > found.of_weights
+    said(place, "compress", "rac", "--chi", "4", "-o", "larger", err=found.warning + "\n")
+
+
 def test_known_fine_tuning_goes_on_from_a_compressed_circuit(place: Path) -> None:
     said(place, "compress", "rac", "--chi", "2", "-o", "start")
     data = "--data labelled.csv --dev labelled.csv".split()

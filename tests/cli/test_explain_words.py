@@ -17,8 +17,8 @@ def test_known_calibrated_probabilities_are_told_from_what_is_before(
     model = replace(racs.model(classes=classes), temperature=0.5)
     found = model.explain("not a fine film")
     value = float(found.logits[found.shown])
-    _tell(found, found.shown, model.temperature)
+    _tell(found, found.shown)
     told = capsys.readouterr().out
     assert f"those of {what} divided by the temperature 0.5 ({value:.4f} / 0.5 = {2 * value:.4f})" in told
-    _tell(found, found.shown, 1.0)
+    _tell(replace(found, temperature=1.0), found.shown)
     assert "calibrated" not in capsys.readouterr().out

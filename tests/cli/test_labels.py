@@ -75,7 +75,7 @@ def test_known_the_group_itself_takes_a_label(place: Path) -> None:
         (("fit", "-m", "space", "-o", "x", "--task", "yelp", "--text", "t"), "columns of a file of your own"),
         (("fit", "-m", "space", "-o", "x", "--data", "who.csv", "--posterior", "mode"), "--posterior is one of"),
         (("fit", "-m", "space", "-o", "x", "--data", "who.csv", "--clarity", "-2"), "--clarity is 0 or above"),
-        (("fit", "-m", "space", "-o", "x", "--data", "who.csv"), "has no column 'text'"),
+        (("fit", "-m", "space", "-o", "x", "--data", "who.csv"), "has no columns 'text' and 'label'"),
         ((*FIT[1:5], "scores.csv", *FIT[6:], "-o", "x"), "no labels of single texts"),
         ((*FIT[1:], "-o", "space", "--steps", "1"), "space holds something else than a control"),
     ],
@@ -84,3 +84,12 @@ def test_known_bad_input(place: Path, arguments: tuple[str, ...], sentence: str)
     done = door.run("generate", *arguments, cwd=place)
     assert done.code == 2 and sentence in done.err and done.err.startswith("psitext: "), done
     assert len(done.err.splitlines()) == 1 and "Traceback" not in done.err and not (place / "x").exists()
+
+
+def test_known_labels_of_a_space_that_ships(place: Path) -> None:
+    """Its name stands for it wherever the command is given."""
+    done = door.run(*FIT[:2], "-m", "optimus-tiny", *FIT[4:], "--steps", 5, "-o", "runs/shipped", cwd=place)
+    assert done.code == 0, done
+    assert json.loads((place / "runs" / "shipped" / "control.json").read_text())["model"] == "optimus-tiny"
+    done = door.run("generate", "label", "the dog", "-m", "shipped", "-n", 2, cwd=place / "runs")
+    assert (done.code, len(done.out.splitlines())) == (0, 2), done

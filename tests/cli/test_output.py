@@ -28,6 +28,12 @@ def test_law_complex_states_keep_both_parts(tmp_path: Path) -> None:
         assert np.array_equal(arrays["vector"], state.numpy())
 
 
+def test_law_json_on_a_screen_has_escapes_for_what_a_screen_obeys() -> None:
+    record = {"text": "a\x1b[2J \x9b \x7f \u202e caf\u00e9"}
+    line = output.spoken(record)
+    assert json.loads(line) == record and not set("\x1b\x9b\x7f\u202e") & set(line) and "caf\u00e9" in line
+
+
 def test_law_a_pipe_of_another_encoding_gets_whole_json(monkeypatch: pytest.MonkeyPatch) -> None:
     told = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(told, encoding="cp1252", write_through=True))

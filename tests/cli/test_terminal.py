@@ -50,6 +50,7 @@ def test_known_tables(capsys: pytest.CaptureFixture[str]) -> None:
 def test_known_control_characters_do_not_reach_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
     assert terminal.plain("caf\u00e9 \u732b\ttab\nline") == "caf\u00e9 \u732b\ttab\nline"
     assert terminal.plain("\x1b[2J\x07\r\x9b\x00") == r"\x1b[2J\x07\x0d\x9b\x00"
+    assert terminal.plain("\u202ethgir\u2069 \u2028 \u05d0 \u200d") == r"\u202ethgir\u2069 \u2028" + " \u05d0 \u200d"
     terminal.rows_table([{"sentence": "a \x1b[31mred\x1b[0m girl", "written": "\x08"}])
     out = capsys.readouterr().out
     assert "\x1b" not in out and r"a \x1b[31mred\x1b[0m girl" in out and r"\x08" in out
@@ -60,15 +61,23 @@ def collapsed(step: int, value: float) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    ("found", "told", "ends"),
-    [([1.0, 1.0, 1.0], [1, 3], True), ([1.0, 0.0], [1], False), ([0.0, 1.0], [2], False), ([0.0], [], False)],
+    ("found", "told", "over", "ends"),
+    [
+        ([1, 1, 1], [1, 3], [], True),
+        ([1, 0], [1], [2], False),
+        ([0, 1], [2], [], False),
+        ([1, 1, 0, 0, 1], [1, 5], [3], False),
+        ([0], [], [], False),
+    ],
 )
-def test_law_a_collapse_is_told_once_and_at_the_end(
-    found: list[float], told: list[int], ends: bool, capsys: pytest.CaptureFixture[str]
+def test_law_a_collapse_is_told_when_it_comes_and_goes_and_at_the_end(
+    found: list[float], told: list[int], over: list[int], ends: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with terminal.shown("space") as hook:
         for step, value in enumerate(found, 1):
             hook(collapsed(step, value))
-    lines = [line for line in capsys.readouterr().err.splitlines() if "does not use its latents" in line]
+    said = capsys.readouterr().err.splitlines()
+    lines = [line for line in said if "does not use its latents" in line]
     assert [int(line.split("at step ")[1].split(":")[0]) for line in lines] == told
-    assert any("3 evaluations found it so" in line for line in lines) == ends
+    assert [int(line.split("at step ")[1]) for line in said if "uses its latents now" in line] == over
+    assert any("3 evaluations in a row found it so" in line for line in lines) == ends

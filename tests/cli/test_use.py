@@ -158,3 +158,44 @@ def test_known_an_unknown_word_is_told(place: Path) -> None:
     command = ["explain", "similarity", "-m", "pretrained", "--word", "鶴", "鶴 flew.", "The 鶴 stopped."]
     note = "the model's vocabulary lacks '鶴'; what was compared is its sign for unknown words\n"
     assert "1.0000" in said(place, *command, err=note)
+
+
+STOPPED = """
+import os, signal
+from psitext.model import Model
+for name in ("predict", "encode", "evaluate"):
+    def asked(*given, _own=getattr(Model, name), **named):
+        os.kill(os.getpid(), signal.SIGINT)  # in the middle of the work
+        return _own(*given, **named)
+    setattr(Model, name, asked)
+"""
+
+
+def test_known_an_interrupt_says_what_became_of_the_work(place: Path, tmp_path: Path) -> None:
+    more = toys.table(tmp_path / "more.csv", [("review", "sentiment"), *toys.words_and_labels(9)])
+    (tmp_path / "old.npz").write_bytes(b"mine")
+    columns, model = ["--text", "review"], ["-m", place / "words"]
+    for command, sentence in (
+        (["predict", more, *columns, "-o", "new.csv"], "9 texts were answered; new.csv is not written"),
+        (["predict", more, *columns], "9 texts were answered; nothing of it is kept"),
+        (["encode", more, *columns, "-o", "old.npz"], "9 texts were encoded; old.npz is as it was"),
+        (
+            ["evaluate", "--data", more, *columns, "--label", "sentiment"],
+            "the 9 texts of more.csv were scored; nothing of it is kept",
+        ),
+    ):
+        done = door.start(*command, *model, cwd=tmp_path, before=STOPPED).wait()
+        assert (done.code, done.out, done.err) == (130, "", f"psitext: interrupted while {sentence}\n")
+    assert door.files(tmp_path) == {"more.csv": more.read_bytes(), "old.npz": b"mine"}
+
+
+def test_known_columns_of_a_file_to_score(place: Path, tmp_path: Path) -> None:
+    """Under any names, in any of the ways that spreadsheets write, the scores are the same."""
+    rows = [("review", "sentiment"), *toys.words_and_labels(32)]
+    for name, sign, end in (("plain.csv", ",", "\n"), ("semicolons.csv", ";", "\r\n"), ("old.tsv", "\t", "\r")):
+        content = "".join(sign.join(row) + end for row in rows)
+        (tmp_path / name).write_bytes(content.encode("utf-8-sig"))
+    command = ["evaluate", "-m", place / "words", "--text", "review", "--label", "sentiment", "--data"]
+    found = {said(tmp_path, *command, name).replace(name, "").replace(" ", "") for name in ("plain.csv", "old.tsv")}
+    found.add(said(tmp_path, *command, "semicolons.csv").replace("semicolons.csv", "").replace(" ", ""))
+    assert len({text.replace("─", "").replace("━", "") for text in found}) == 1

@@ -164,3 +164,20 @@ def test_known_before_a_fit(method: str, tmp_path: Path) -> None:
 def test_law_empty_texts_are_texts() -> None:
     model = SentenceClassifier(**QUICK).fit([*TEXTS, ""], [*LABELS, "up"])
     assert model.predict(["", "  ", "never seen \U0001f600"]).shape == (3,)
+
+
+def test_known_a_run_folder_of_other_rows_or_another_recipe(tmp_path: Path) -> None:
+    """The command line's advice, --out, is none here."""
+    given = QUICK | {"run_folder": tmp_path / "run"}
+    SentenceClassifier(**given).fit(TEXTS, LABELS)
+    for changed, labels, what in (
+        (given, LABELS[::-1], "the train rows are not those that the run in .* began with"),
+        (given | {"lr": 0.5}, LABELS, ".* holds a run of another recipe"),
+    ):
+        with pytest.raises(EstimatorError, match=rf"^{what}[^;]*; name another one as run_folder$"):
+            SentenceClassifier(**changed).fit(TEXTS, labels)
+
+
+def test_known_names_near_a_model_or_a_family() -> None:
+    with pytest.raises(EstimatorError, match=r"^there is no model at bert-tny; did you mean 'bert-tiny', .* or 'bert'"):
+        SentenceClassifier("bert-tny").fit(TEXTS, LABELS)

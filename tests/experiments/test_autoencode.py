@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import tellers
+from psitext.assemble import build_decoder
 from psitext.encoders.bert import Bert
 from psitext.errors import UserError
 from psitext.experiments.autoencode import autoencode_run
@@ -118,9 +119,15 @@ def test_law_other_text_is_another_run(text: Path, tmp_path: Path) -> None:
 
 def test_law_a_decoder_starts_as_the_language_model_that_it_is_given(text: Path, tmp_path: Path) -> None:
     given = autoencode_run(recipe(text, "gpt2-mini"), tmp_path / "lm")
-    changes = {"decoder_from": str(tmp_path / "lm"), "train": {"optim": {"lr": 1e-30}}}
+    changes = {
+        "decoder_from": str(tmp_path / "lm"),
+        "decoder": {"init_std": 0.001},
+        "train": {"optim": {"lr": 1e-30}},
+    }
     made = autoencode_run(recipe(text, **changes), tmp_path / "run")
     ours, theirs = weights(made), weights(given)
+    for name in ("memory", "embedding"):  # the latent's matrices alone are new
+        assert 0.0005 < float(ours[f"head.decoder.{name}.weight"].std()) < 0.002
     shared = [name for name in theirs if name.startswith("head.decoder.")]
     assert shared
     assert all(torch.equal(ours[name], theirs[name]) for name in shared)
@@ -130,6 +137,19 @@ def test_law_a_decoder_starts_as_the_language_model_that_it_is_given(text: Path,
     pretrain_run(pre, tmp_path / "bert")
     with pytest.raises(UserError, match="does not write"):
         autoencode_run(recipe(text, decoder_from=str(tmp_path / "bert")), tmp_path / "other")
+
+
+@pytest.mark.parametrize("model", [{"model": "gpt2"}, {"model": "llama", "kv_heads": 1}])
+def test_law_a_frozen_decoder_learns_to_read_latents_and_nothing_else(
+    text: Path, tmp_path: Path, model: dict[str, Any]
+) -> None:
+    given = autoencode_run(recipe(text, "gpt2-mini", decoder=model), tmp_path / "lm")
+    space = autoencode_run(recipe(text, decoder_from=str(tmp_path / "lm"), freeze_decoder=2), tmp_path / "space")
+    network = {name: value for name, value in weights(given).items() if ".network." in name}
+    assert network and all(torch.equal(weights(space)[name], value) for name, value in network.items())
+    fresh = build_decoder(space.network.head.decoder.config, recipe(text).train.seed)  # type: ignore[union-attr, arg-type]
+    for name in ("memory.weight", "embedding.weight"):
+        assert not torch.equal(weights(space)[f"head.decoder.{name}"], fresh.state_dict()[name])
 
 
 def test_law_a_trunk_starts_as_the_lowest_layers_of_the_bert_that_it_is_given(text: Path, tmp_path: Path) -> None:
@@ -179,6 +199,8 @@ def test_smoke_lstms_are_trained_by_the_same_recipe(text: Path, tmp_path: Path) 
     assert len(made.decode(made.encode(["a girl sits"]))) == 1
     alone = recipe(text, "gpt2-mini").tree() | {"decoder": {**LSTM, "latent": 0}}
     language = autoencode_run(AutoencodeRecipe(**alone), tmp_path / "lm")
+    with pytest.raises(UserError, match="an LSTM of width 12, no layers of which can be frozen"):
+        autoencode_run(AutoencodeRecipe(**{**alone, "freeze_decoder": 1}), tmp_path / "frozen")
     with pytest.raises(UserError, match="language model"):
         language.encode(["a girl sits"])
     with pytest.raises(UserError, match="none to pool"):
@@ -198,6 +220,7 @@ def test_smoke_lstms_are_trained_by_the_same_recipe(text: Path, tmp_path: Path) 
         ({"init": "x", "encoder_from": "y"}, "init is a whole autoencoder"),
         ({"encoder_layers": 2}, "encoder_from .--encoder., which is not given"),
         ({"whiten": True}, "init, which is not given"),
+        ({"freeze_decoder": 3}, "has 2 layers, of which 3 cannot be frozen"),
         ({"decoder": {"max_len": 12}}, "do not fit the 12 positions of the decoder"),
         ({"writer": {"kind": "wordpiece"}}, "writer.kind is 'bpe' or 'words'"),
         ({"corpus": []}, "no sentences to train on"),

@@ -52,8 +52,15 @@ def test_known_which_rows(words: Model, tmp_path: Path) -> None:
     path = toys.table(tmp_path / "more.csv", [("label", "text"), ("up", "good so")])
     found = evaluation.labelled_splits(words.asked(), None, str(path), None)
     assert [one.label for one in found["more.csv"]] == ["up"]
-    with pytest.raises(UserError, match="words has no dev split; name one with --split, or a file with --data"):
-        evaluation.labelled_splits(words.asked(), None, None, None)
+    named = toys.table(tmp_path / "named.csv", [("verdict", "said"), ("up", "good so")])
+    with pytest.raises(UserError, match=r"has no columns 'text' and 'label'; it has: .* with --text and --label"):
+        evaluation.labelled_splits(words.asked(), None, str(named), None)
+    other = evaluation.labelled_splits(words.asked(), None, str(named), None, {"text": "said", "label": "verdict"})
+    assert [(one.text, one.label) for one in other["named.csv"]] == [("good so", "up")]
+    own = "a file of your own.*as in `psitext evaluate --model it --data words.csv --text text --label label`"
+    for split in (None, "dev"):
+        with pytest.raises(UserError, match=own):
+            evaluation.labelled_splits(words.asked(), split, None, None, command="psitext evaluate --model it")
     with pytest.raises(UserError, match="task 'sentiment' has no split 'tset'"):
         evaluation.labelled_splits(task, "tset", None, None)
     with pytest.raises(UserError, match="the labels of cola's test are not published; --submission"):

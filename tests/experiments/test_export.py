@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,13 @@ from psitext.text.examples import Example
 
 NEEDS = {"numpy": "numpy", "quimb": "quimb", "tenpy": "tenpy", "tensorkrowch": "tensorkrowch"}
 READ = {"quimb": formats.from_quimb, "tenpy": formats.from_tenpy, "tensorkrowch": formats.from_tensorkrowch}
+
+
+def bits_of(to: str, mps: Any) -> list[float]:
+    """The entropies in bits at all cuts as a library itself has them, of the object that the printed lines made."""
+    if to == "quimb":
+        return [float(mps.entropy(cut)) for cut in range(1, mps.L)]
+    return [float(nats) / np.log(2) for nats in mps.entanglement_entropy()]
 
 
 def test_law_every_library_has_its_lines() -> None:
@@ -42,6 +50,10 @@ def test_law_out_and_back(tmp_path: Path, to: str, metric: str, pad: str) -> Non
     if to == "numpy":
         assert "last" in names["f"] or "log_scale" in names["f"]  # type: ignore[operator]
         return
+    if to in ("quimb", "tenpy"):
+        assert bits_of(to, names["mps"]) == pytest.approx(held.entropy_bits().tolist(), abs=1e-9)
+    if to == "quimb":  # the norm that was taken out is the state's
+        assert np.log(float(names["norm"])) + held.sites().log_scale == pytest.approx(held.sites().log_norm())  # type: ignore[arg-type]
     squares = [np.square(each[each > 0]) for each in READ[to](names["mps"]).schmidt()]
     bits = [-float((each * np.log2(each)).sum()) for each in squares]
     assert bits == pytest.approx(held.entropy_bits().tolist(), abs=1e-9)

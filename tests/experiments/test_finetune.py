@@ -64,6 +64,19 @@ def test_known_a_dev_file_is_read_with_the_labels_of_train(tmp_path: Path) -> No
         read_labelled(toys.finetuning(**own(tmp_path, dev=str(dev))))
 
 
+def test_known_rows_without_a_text_are_counted(tmp_path: Path) -> None:
+    train = toys.table(tmp_path / "train.csv", [("text", "label"), ("", "up"), ("so", "down"), (" ", "up")])
+    dev = toys.table(tmp_path / "dev.csv", [("text", "label"), ("so", "up")])
+    data = read_labelled(toys.finetuning(data={"train": str(train), "dev": str(dev)}))
+    assert data.notes == ("train: 2 of 3 texts are empty",)
+    for other in (("txt", "label"), ("text", "class")):
+        dev = toys.table(tmp_path / "dev.csv", [other, ("so", "up")])
+        with pytest.raises(
+            UserError, match=r"dev\.csv has no column .*\(its columns must be those of the file to train"
+        ):
+            read_labelled(toys.finetuning(data={"train": str(train), "dev": str(dev)}))
+
+
 def test_law_a_limit_keeps_a_subset_in_order() -> None:
     rows = [Example(str(index)) for index in range(50)]
     few, more = (limited(rows, LabelledConfig(limit=count, seed=3)) for count in (10, 20))

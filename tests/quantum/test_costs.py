@@ -69,3 +69,15 @@ def test_known_what_is_refused() -> None:
             cost(from_head(module(4)), logit_error=error)
     with pytest.raises(UserError, match="a bond of 0 holds nothing"):
         cost(from_head(module(4)), bond=0)
+
+
+def test_known_what_shots_are_for_is_said() -> None:
+    head = from_head(module(4))
+    kets = haar(2, 3)
+    for some, read in ((None, "if all outcomes were as likely"), (kets[:1], "for this text"), (kets, "for the worst")):
+        rows = {row["what"]: row["cost"] for row in cost(head, some, bond=1).rows()}
+        typical, certain = list(rows)[-2:]
+        assert typical.startswith("shots until the standard error of every logit is 0.05, ") and read in typical
+        assert certain.startswith("shots until, in 95 of 100 measurements, no logit is wrong by more than 0.05")
+        assert ("fidelity" in rows["state, bond 1"]) == (some is not None)
+        assert rows["state, bond 1"].endswith(" at least") == (some is kets)

@@ -98,7 +98,8 @@ def test_law_kets_are_of_unit_norm_in_double() -> None:
         (lambda: padded_kets(haar(3, 1, width=6), pad=False), "a width of 6 is no power of two, .* with zeros to 8"),
         (lambda: from_head(module(8)).kets(haar(4)), "for kets of width 8 cannot read states of width 16"),
         (lambda: from_matrix(np.ones((4, 4)), np.ones((2, 4)), None), "U\\^H U up to 4 away .* is no unitary"),
-        (lambda: from_matrix(np.full((4, 4), np.nan), np.ones((2, 4)), None), "is no unitary"),
+        (lambda: from_matrix(np.full((4, 4), np.nan), np.ones((2, 4)), None), "the matrix of this head is not finite"),
+        (lambda: from_matrix(np.eye(4), np.full((2, 4), np.inf), None), "the read-out of this head is not finite"),
         (lambda: from_matrix(np.eye(4), np.ones((2, 3)), None), r"a read-out of shape \(2, 3\) does not fit 4"),
     ],
 )

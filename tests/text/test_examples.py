@@ -65,15 +65,17 @@ def test_known_unknown_labels_and_columns() -> None:
     assert said(NLI, {"text": "a", "b": "c", "y": "perhaps"}) == (
         "a.tsv line 2 has the label 'perhaps'; mine knows yes, maybe, no"
     )
-    assert said(NLI, {"text": "a", "B": "c", "y": "no"}) == "a.tsv has no column 'b'; it has: text, B, y."
+    assert (
+        said(NLI, {"text": "a", "B": "c", "y": "no"}) == "a.tsv has no column 'b'; did you mean 'B'? It has: B, text, y"
+    )
     later = said(SENTIMENT, {"text": "a", "y": "1"}, {"y": "1"})
-    assert later == "a.tsv line 3 has no column 'text'; it has: y."
+    assert later == "a.tsv line 3 has no value for 'text'; give it one, or leave the record out"
 
 
 def test_known_short_rows_are_dropped_only_on_demand_and_never_first() -> None:
     whole, short = {"text": "a", "y": "1"}, {"text": "a"}
     assert read(SENTIMENT, whole, short, drop_short=True)[1] is None
-    assert "line 3 has no column 'y'" in said(SENTIMENT, whole, short)
+    assert "line 3 has no value for 'y'" in said(SENTIMENT, whole, short)
     assert "a.tsv has no column 'y'" in said(SENTIMENT, short, whole, drop_short=True)
 
 

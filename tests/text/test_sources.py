@@ -119,10 +119,10 @@ def test_known_bad_corpora_get_one_sentence(tmp_path: Path) -> None:
     assert said().startswith(" line 2 is over 9,048,576 bytes long")
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "a"}\n{"body": "b", "id": 1}\n')
-    assert said() == " line 2 has no column 'text'; it has: body, id."
+    assert said() == " line 2 has no column 'text'; it has: body, id (name it with --text)"
     path = tmp_path / "a.tsv"
     path.write_text("a\tb\n1\t2\n")
-    assert said("3") == " line 1 has no column '3'; it has: 1, 2."
+    assert said("3") == " has no column '3'; it has: 1, 2 (name it with --text)"
     with pytest.raises(UserError, match="no text was named"):
         list(sentences([]))
 

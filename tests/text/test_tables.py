@@ -69,12 +69,15 @@ def test_known_table_of_numbers_without_a_header(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("review,sentiment\na,b\n", ".csv has no column 'reveiw'; it has: review, sentiment."),
+        (
+            "review,sentiment\na,b\n",
+            ".csv has no columns 'reveiw' and 'y'; it has: review, sentiment (name them with --text and --label)",
+        ),
         (
             "reveiw,y\na,1\nb,good\nc,1\nd,good\n",
             ".csv mixes numbers and words in its column 'y': '1' on line 2 and 'good' on line 3",
         ),
-        ("reveiw,y\na,1\nb,\n", ".csv line 3 has an empty 'y'"),
+        ("reveiw,y\na,1\nb,\n", ".csv line 3 has an empty 'y'; fill it in, or leave the row out"),
         ("reveiw,y\na,1\nb,1\n", ".csv has but one label in its column 'y': '1'"),
         ("reveiw,y\n" + "".join(f"a,name{n}\n" for n in range(30)), "30 different values in 30 rows of 'y'"),
         ("reveiw,y\n", ".csv holds no rows"),

@@ -15,7 +15,7 @@ from typing import Annotated, NoReturn, TextIO
 import typer
 
 from psitext import __version__
-from psitext.cli import circuit, compare, explain, generate, inspect, papers, studio, train, use
+from psitext.cli import circuit, compare, explain, export, generate, inspect, papers, studio, train, use
 from psitext.errors import UserError, near
 
 USAGE: type[Exception] = typer.BadParameter.__bases__[
@@ -29,7 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for group in (papers, train, use, compare, explain.chain, inspect, studio):
+for group in (papers, train, use, export, compare, explain.chain, inspect, studio):
     for command in group.COMMANDS:
         app.command()(command)
 app.add_typer(explain.app, name="explain")

@@ -5,17 +5,21 @@ The commands check everything again where it is used; here a mistake costs a thi
 
 from __future__ import annotations
 
+import os
+from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from psitext.config import Tree, read_recipe, with_overrides
 from psitext.errors import UserError, near
+from psitext.files import check_place
 from psitext.model.shipped import located, missing
-from psitext.text.examples import check_labels, no_column
-from psitext.text.rows import HUB, rows
-from psitext.text.tables import check_source
+from psitext.text.examples import check_labels
+from psitext.text.rows import HUB, column_rows, form_of
+from psitext.text.tables import LIKE_DATA, check_source
 from psitext.text.tasks import load_like, load_table, load_task
 
+SUMS = "checksums.json"  # what a model's folder has; a test compares it
 SMALL = 2_000_000  # bytes of a file that may be read twice
 
 
@@ -30,17 +34,19 @@ def labelled(tree: Tree, name: str | None, files: dict[str, str | None]) -> None
     wanted = name if name is not None else tree.get("task")
     if isinstance(wanted, str) and files.get("train") is None:
         task(wanted)
-    table = tree.get("data")
-    said = dict(table) if isinstance(table, Mapping) else {}
+    written = tree.get("data")
+    said = dict(written) if isinstance(written, Mapping) else {}
     data = said | {key: value for key, value in files.items() if value is not None}
     path = data.get("train")
-    if name is not None or path is None or not _are_names(data) or not _small(path):
+    if name is not None or path is None or not _are_names(data):
         return
-    train, found = load_table(
-        path, text=data.get("text", "text"), pair=data.get("pair"), label=data.get("label", "label")
-    )
+    columns = {"text": data.get("text", "text"), "pair": data.get("pair"), "label": data.get("label", "label")}
+    if not _small(path):
+        table(path, **columns)
+        return
+    train, found = load_table(path, **columns)
     if data.get("dev") is not None and _small(data["dev"]):
-        check_labels(train, load_like(data["dev"], found))
+        check_labels(train, load_like(data["dev"], found, hint=LIKE_DATA))
 
 
 def choice(option: str, name: str | None, choices: Sequence[str]) -> None:
@@ -60,14 +66,43 @@ def ending(out: Path | None, endings: Sequence[str], what: str) -> None:
         raise UserError(f"{what} are written as {', '.join(endings)}, not as {out.name!r}")
 
 
-def table(path: str, text: str | None, pair: str | None) -> None:
-    """A file of texts: that it is there, that it has rows and the named columns."""
+def output(out: Path | None, read: Sequence[str | Path | None] = (), what: str = "texts", option: str = "-o") -> None:
+    """A file to write: that it can be written, and is none of those that are read, nor a model's."""
+    if out is None:
+        return
+    for name in read:
+        # os.path: False, not an error, for a text too long to be a path.
+        if name is not None and out.exists() and os.path.exists(name) and out.samefile(name):  # noqa: PTH110
+            raise UserError(f"{option} {out} would overwrite the {what} that are read; name another file")
+    if out.is_file() and any((folder / SUMS).is_file() for folder in out.absolute().parents[:2]):
+        raise UserError(f"{option} {out} is a file of a model; name another file")
+    check_place(out)
+
+
+def folder(out: Path | None) -> None:
+    """A folder that takes its place as a whole."""
+    if out is not None:
+        check_place(out, folder=True)
+
+
+def inside(out: Path | None, name: str) -> None:
+    """A folder that is filled by and by, ``name`` for one of its files."""
+    if out is not None:
+        check_place(out / name)
+
+
+def table(path: str, text: str | None, pair: str | None = None, label: str | None = None) -> None:
+    """A file of texts: that it is there, that it has rows and the named columns.
+
+    Of a large file the first row is looked at, which in JSON need not have them all.
+    """
     if path.startswith(HUB):
         return
-    first = next(iter(rows(path, columns=() if text is not None and text.isdecimal() else None)))
-    for name in (text, pair):
-        if name is not None and name not in first.fields:
-            raise no_column(path, name, first.fields)
+    plain = form_of(Path(path)) == "txt"
+    found = column_rows(path, {"text": "text" if plain and text is not None else text, "pair": pair, "label": label})
+    next(found)
+    if _small(path):
+        deque(found, maxlen=0)
 
 
 def model(name: str) -> None:

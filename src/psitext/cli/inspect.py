@@ -31,13 +31,13 @@ def report(
         early.ending(out, (".md",), "results pages")
     else:
         early.ending(out, (".html", ".htm"), "reports of runs")
+    out = out or (runs[0] / "report.html" if runs else Path("results.md"))
+    early.output(out)
     from psitext.experiments.results import pages
 
     if results is not None:
-        out = out or Path("results.md")
         pages.write_results(results, out)
     elif runs:
-        out = out or (runs[0] / "report.html")
         pages.write_runs(runs, out)
     typer.echo(f"report: {out}")
 

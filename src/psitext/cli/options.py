@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated
 
@@ -37,6 +38,20 @@ Seed = Annotated[
 Text = Annotated[str | None, typer.Option("--text", help="The column that holds the text.")]
 Pair = Annotated[str | None, typer.Option("--pair", help="The column that holds the second text of a pair.")]
 Label = Annotated[str | None, typer.Option("--label", help="The column that holds the label.")]
+
+
+def columns_given(text: str | None, pair: str | None, label: str | None) -> dict[str, str]:
+    """The columns of a file that the options name. Errors: one that two of them name."""
+    from psitext.errors import UserError
+
+    named = {"text": text, "pair": pair, "label": label}
+    given = {option: name for option, name in named.items() if name is not None}
+    for (one, name), (other, same) in combinations(given.items(), 2):
+        if name == same:
+            raise UserError(f"--{one} and --{other} both name the column {name!r}")
+    return given
+
+
 ModelName = Annotated[
     str,
     typer.Option("--model", "-m", help="A run, a model folder, a name of `psitext models`, or hf:<folder or hub id>."),

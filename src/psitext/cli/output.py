@@ -6,7 +6,8 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,19 @@ if TYPE_CHECKING:
     from psitext.text.examples import Example
 
 TABLES, STATES = (".csv", ".tsv", ".jsonl"), (".npy", ".npz", ".jsonl")
+
+
+@contextmanager
+def stopping(what: str, out: Path | None = None) -> Iterator[None]:
+    """Ctrl-C as one sentence: ``what`` was being done, and what became of ``out``, which is written whole or not."""
+    from psitext.errors import Interrupted
+
+    there = out is not None and out.exists()
+    try:
+        yield
+    except KeyboardInterrupt:
+        left = "nothing of it is kept" if out is None else f"{out} is {'as it was' if there else 'not written'}"
+        raise Interrupted(f"interrupted while {what}; {left}") from None
 
 
 def write_answers(examples: Sequence[Example], answers: Sequence[Answer], out: Path | None) -> None:
@@ -70,8 +84,13 @@ def write_states(texts: Sequence[str], state: SentenceState | Posterior, out: Pa
 
 
 def spoken(record: dict[str, Any]) -> str:
-    """One JSON line for standard output; where that is not UTF-8 (a pipe on Windows), JSON's own escapes of it."""
-    return json.dumps(record, ensure_ascii="utf" not in (sys.stdout.encoding or "").lower())
+    """One JSON line for standard output: JSON's own escapes of control characters, and of all that is not ASCII where
+    that is not UTF-8 (a pipe on Windows).
+    """
+    from psitext.cli.terminal import is_control
+
+    line = json.dumps(record, ensure_ascii="utf" not in (sys.stdout.encoding or "").lower())
+    return "".join(f"\\u{ord(sign):04x}" if is_control(sign) else sign for sign in line)
 
 
 def _numbers(row: np.ndarray[Any, Any]) -> list[Any]:

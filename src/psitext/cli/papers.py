@@ -36,6 +36,7 @@ def reproduce(
 
     Example: psitext reproduce bert/glue-minilm --init minilm=hf:all-MiniLM-L6-v2
     """
+    from psitext.cli import early
     from psitext.cli.terminal import shown
     from psitext.experiments import queue
     from psitext.experiments.results import pages
@@ -52,12 +53,19 @@ def reproduce(
     _known(
         "--init",
         named,
-        [name for run in wanted.runs for name in (run.init, run.encoder, run.decoder) if name],
+        [name for run in wanted.runs for name in run.models],
         artefact,
     )
     stem = artefact.removesuffix(".toml").replace("/", "-")
     bench = queue.Bench(out or Path("runs") / stem, results / f"{stem}.jsonl", data_dir, named, jobs)
+    early.inside(bench.out, "runs")
+    early.output(bench.results, option="--results")
     queue.work(wanted, bench, shown, only or [])
+    if rest := queue.left(wanted, bench, only or []):
+        which = "1 run is" if len(rest) == 1 else f"{len(rest)} runs are"
+        typer.echo(
+            f"{which} work for one process ({rest[0].name}); the same command without the launcher does it", err=True
+        )
     drawn = {bench.out / f"figure{name}.svg": svg for name, svg in pages.drawings(wanted, bench.results).items()}
     for path, drawing in drawn.items():
         write_atomic(path, drawing)
@@ -106,6 +114,7 @@ def sweep(
     from psitext.files import write_atomic
 
     folder = out or Path("runs") / f"sweep-{Path(task).stem}"
+    early.inside(folder, "lines.jsonl")
     work(wanted, folder / "lines.jsonl", data_dir, jobs, cluster, lambda text: typer.echo(text, err=True))
     variant = Variant(name="rac", how="sweep", tasks=(task,), sweep=wanted)
     queue = Queue(title=f"RAC on {task}", command="psitext sweep", runs=(variant,))
@@ -129,6 +138,9 @@ def demo(
 
     Example: psitext demo
     """
+    from psitext.cli import early
+
+    early.inside(out, "report.html")
     from psitext.cli.terminal import plain, rows_table, shown
     from psitext.experiments.demo import Plan, Section, run_demo
 
@@ -164,6 +176,9 @@ def bench(
 
     Example: psitext bench --only startup --only batches
     """
+    from psitext.cli import early
+
+    early.output(results, option="--results")
     from psitext.cli.terminal import rows_table
     from psitext.experiments.bench import suite
     from psitext.experiments.results import lines
@@ -206,6 +221,7 @@ def discocat(
     from psitext.config import build, with_overrides
 
     early.task(task)
+    early.folder(out)
     chosen = {key: value for key, value in (("reader", reader), ("ansatz", ansatz)) if value is not None}
     tree = with_overrides((PAPER.tree() if paper else {}) | chosen, settings or [])
     config = build(DiscocatConfig, tree, "discocat")

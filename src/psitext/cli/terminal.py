@@ -18,6 +18,8 @@ from rich.text import Text
 from psitext.score.statistics import summary
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from psitext.train.loop import Event, Hook
 
 Scores = Mapping[str, Mapping[str, float]]  # split -> metric -> value
@@ -58,26 +60,27 @@ def _plain(title: str) -> Iterator[Hook]:
 
 
 class Warnings:
-    """That a sentence space has collapsed: said when it first has, and at the end if it still has."""
+    """That a sentence space has collapsed: said when it has, when it no longer is, and at the end if it still is."""
 
     def __init__(self) -> None:
-        self._told = 0  # evaluations that found it so
+        self._found = 0  # evaluations in a row that found it so
         self._last: Event | None = None  # the last evaluation of a space
 
     def of(self, event: Event) -> Iterator[str]:
         """What there is to say of an event."""
         if "latent_gap" not in event:
             return
-        self._last = event
-        if event.get("collapsed"):
-            self._told += 1
-            if self._told == 1:
-                yield self._words(event)
+        before, self._last = self._found, event
+        self._found = before + 1 if event.get("collapsed") else 0
+        if self._found == 1:
+            yield self._words(event)
+        elif before and not self._found:
+            yield f"the decoder uses its latents now, at step {event['step']:,}"
 
     def at_end(self) -> Iterator[str]:
         """What there is to say of a run that has ended, if more evaluations than the first found the same."""
-        if self._last is not None and self._last.get("collapsed") and self._told > 1:
-            yield f"{self._words(self._last)} ({self._told:,} evaluations found it so)"
+        if self._last is not None and self._found > 1:
+            yield f"{self._words(self._last)} ({self._found:,} evaluations in a row found it so)"
 
     def _words(self, event: Event) -> str:
         from psitext.experiments.latents.monitor import words
@@ -121,12 +124,20 @@ def _live(title: str) -> Iterator[Hook]:
 
 
 def plain(text: str) -> str:
-    """A text for a screen: control characters, which could move its cursor or worse, as their escapes; line ends and
-    tabs stay.
+    """A text for a screen: control characters, which could move its cursor or worse, and marks that turn the direction
+    of what follows, as their escapes; line ends and tabs stay.
     """
-    return "".join(
-        sign if sign in "\n\t" or unicodedata.category(sign) != "Cc" else f"\\x{ord(sign):02x}" for sign in text
-    )
+    return "".join(_escaped(sign) if is_control(sign) else sign for sign in text)
+
+
+def is_control(sign: str) -> bool:
+    """True of a character that a screen obeys and does not show, but for line ends and tabs."""
+    turns = unicodedata.bidirectional(sign) in ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
+    return turns or (unicodedata.category(sign) in ("Cc", "Zl", "Zp") and sign not in "\n\t")
+
+
+def _escaped(sign: str) -> str:
+    return f"\\x{ord(sign):02x}" if ord(sign) < 256 else f"\\u{ord(sign):04x}"
 
 
 def described(event: Mapping[str, object]) -> str:
@@ -138,6 +149,14 @@ def described(event: Mapping[str, object]) -> str:
     ]
     head = f"step {event['step']:,}" + (" on dev" if event["kind"] == "dev" else "")
     return f"{head}, " + ", ".join(values)
+
+
+def tell_notes(folder: Path) -> None:
+    """What a finished run noted of its text: what it left out, what it could not judge."""
+    from psitext.experiments.runs.folder import RunFolder
+
+    for note in RunFolder(folder).result().get("facts", {}).get("notes", ()):
+        typer.echo(note, err=True)
 
 
 def score_table(results: Sequence[Scores]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -68,7 +69,7 @@ def pretrain(
     for half in (encoder, decoder):
         if half is not None:
             early.model(half)
-    from psitext.cli.terminal import shown
+    from psitext.cli.terminal import shown, tell_notes
     from psitext.experiments import run
 
     files = [*(data or []), *(more or [])]
@@ -77,7 +78,7 @@ def pretrain(
             config, data=files, text=text, data_dir=data_dir, out=out, minutes=minutes, seed=seed, encoder=encoder,
             decoder=decoder, settings=settings or [], hooks=[hook], tensorboard=tensorboard,
         )  # fmt: skip
-    _tell_notes(result.folder)
+    tell_notes(result.folder)
     typer.echo(f"model: {result.folder / 'model'}")
     follows = "generate sample --model" if result.model.writes else "finetune --task sst2 --init"
     typer.echo(f"next: psitext {follows} {result.folder}")
@@ -140,7 +141,7 @@ def finetune(
         if name is not None:
             early.model(name)
     early.choice("--head", head, HEADS)
-    from psitext.cli.terminal import rows_table, score_table, shown
+    from psitext.cli.terminal import rows_table, score_table, shown, tell_notes
     from psitext.experiments import run
     from psitext.experiments.runs.folder import RunFolder, Stopped
 
@@ -149,7 +150,7 @@ def finetune(
         pair=pair, label=label, data_dir=data_dir, seed=seed, settings=settings or [],
     )  # fmt: skip
     base = out or run.default_folder(recipe)
-    results = []
+    results: list[Mapping[str, Mapping[str, float]]] = []
     for number in range(recipe.train.seed, recipe.train.seed + seeds):
         folder = base / f"seed-{number}" if seeds > 1 else base
         with shown(f"finetune, seed {number}") as hook:
@@ -159,6 +160,8 @@ def finetune(
                 if seeds == 1:
                     raise
                 raise Stopped(folder, stopped.step, f"the same command, with all {seeds} seeds,") from None
+        if not results:
+            tell_notes(folder)
         results.append(RunFolder(folder).result()["scores"])
         typer.echo(f"model: {folder / 'model'}")
     score_table(results)
@@ -178,25 +181,17 @@ def resume(
 
     if not (folder / "recipe.json").is_file() and not any(folder.glob("seed-*/recipe.json")):
         raise UserError(f"{folder} holds no run to go on with: it has no recipe.json")
-    from psitext.cli.terminal import score_table, shown
+    from psitext.cli.terminal import score_table, shown, tell_notes
     from psitext.experiments import run
     from psitext.experiments.runs.folder import RunFolder
 
     with shown("resume") as hook:
         run.resume(folder, hooks=[hook], tensorboard=tensorboard)
-    _tell_notes(folder)
+    tell_notes(folder)
     typer.echo(f"model: {folder / 'model'}")
     scores = RunFolder(folder).result().get("scores")
     if scores:
         score_table([scores])
-
-
-def _tell_notes(folder: Path) -> None:
-    """What a run noted of its text: what it left out, what it could not judge."""
-    from psitext.experiments.runs.folder import RunFolder
-
-    for note in RunFolder(folder).result().get("facts", {}).get("notes", ()):
-        typer.echo(note, err=True)
 
 
 COMMANDS = (pretrain, finetune, resume)

@@ -1,23 +1,21 @@
-"""Verbs that use a model: predict, encode, evaluate, export."""
+"""Verbs that use a model: predict, encode, evaluate."""
 
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from psitext.cli.circuit.look import export as circuit_file
-from psitext.cli.explain.options import Closing, LabelName, Law, Length, Metric, looked, texts_of
-from psitext.cli.options import DataDir, ModelName, Out, Pair, Settings, Text
+from psitext.cli.options import DataDir, Label, ModelName, Out, Pair, Settings, Text, columns_given
 
 if TYPE_CHECKING:
     from psitext.model import Model
     from psitext.model.settings import UseConfig
     from psitext.text.examples import Example
 
-CIRCUITS = ("qasm3", "qpy", "pennylane")  # what `psitext circuit export` writes, behind this door too
 UseFile = Annotated[
     str | None, typer.Option("--config", help="A TOML file with any of pool, precision and batch_tokens.")
 ]
@@ -42,8 +40,9 @@ def predict(
     _look(texts, model, text, pair, out)
     found, use = _load_whole(model, config, settings)
     examples = _examples(found, texts, text, pair)
-    answers = found.predict(examples, precision=use.precision, batch_tokens=use.batch_tokens)
-    output.write_answers(examples, answers, out)
+    with output.stopping(f"{len(examples):,} texts were answered", out):
+        answers = found.predict(examples, precision=use.precision, batch_tokens=use.batch_tokens)
+        output.write_answers(examples, answers, out)
     _tell_cut([answer.cut for answer in answers], found)
     _tell_unknown(examples, found)
 
@@ -73,8 +72,9 @@ def encode(
     examples = _examples(found, texts, text, pair)
     firsts = [example.text for example in examples]
     seconds = [example.pair or "" for example in examples] if examples[0].pair is not None else None
-    state = found.encode(firsts, seconds, tokens=tokens, precision=use.precision, batch_tokens=use.batch_tokens)
-    output.write_states(firsts, state, out)
+    with output.stopping(f"{len(firsts):,} texts were encoded", out):
+        state = found.encode(firsts, seconds, tokens=tokens, precision=use.precision, batch_tokens=use.batch_tokens)
+        output.write_states(firsts, state, out)
     _tell_cut(found.longer(firsts, seconds), found)
 
 
@@ -95,6 +95,8 @@ def evaluate(
         Path | None, typer.Option("--submission", help="Write GLUE's file for the hidden test split (.zip).")
     ] = None,
     text: Text = None,
+    pair: Pair = None,
+    label: Label = None,
     sentences: Annotated[
         int, typer.Option("--sentences", min=2, help="Of a sentence space: how many its likelihood is measured on.")
     ] = 500,
@@ -111,13 +113,16 @@ def evaluate(
     """Score a model on a task's splits or on your own labelled file; a sentence space or language model on sentences.
 
     Example: psitext evaluate --model runs/sst2 --task sst2 --baselines
+    Example: psitext evaluate --model runs/reviews --data new.csv --text review --label sentiment
     Example: psitext evaluate --model runs/optimus --data sentences.txt
     """
-    from psitext.cli import early
+    from psitext.cli import early, output
 
     if task is not None:
         early.task(task)
-    _look([data] if data else [], model, None, None, submission)
+    columns = columns_given(text, pair, label)
+    _look([data] if data else [], model, text if data else None, pair if data else None, submission, label)
+    early.inside(out, "lines.jsonl")
     from psitext.cli.terminal import rows_table, score_table
     from psitext.errors import UserError
     from psitext.experiments import evaluation, run
@@ -128,8 +133,9 @@ def evaluate(
     if found.writes and found.task is None:
         if data is None:
             raise UserError("a sentence space is judged on sentences; name a file of them with --data")
-        if task is not None or split is not None or baselines:
-            raise UserError("this model writes and answers no task; --task, --split and --baselines do not go with it")
+        if task is not None or split is not None or baselines or pair is not None or label is not None:
+            of_tasks = "--task, --split, --pair, --label and --baselines"
+            raise UserError(f"this model writes and answers no task; {of_tasks} do not go with it")
         part = CorpusConfig(
             files=(run.absolute(data),), dir=str(data_dir or Path.cwd()), column=text or "text", lines=True
         )
@@ -145,120 +151,37 @@ def evaluate(
         return
     if baselines and "train" not in wanted.splits:
         raise UserError(f"--baselines are trained on a task's train split, and {wanted.name} is a file of your own")
-    splits = evaluation.labelled_splits(wanted, split, data, data_dir)
-    scores = {
-        name: found.evaluate(examples, precision=use.precision, batch_tokens=use.batch_tokens)
-        for name, examples in splits.items()
-    }
-    score_table([scores])
+    command = f"psitext evaluate --model {shlex.quote(model)}"
+    splits = evaluation.labelled_splits(wanted, split, data, data_dir, columns, command)
+    scores: dict[str, dict[str, float]] = {}
+    try:
+        for name, examples in splits.items():
+            with output.stopping(f"the {len(examples):,} texts of {name} were scored"):
+                scores[name] = found.evaluate(examples, precision=use.precision, batch_tokens=use.batch_tokens)
+    finally:
+        if scores:  # what is scored is seen, whatever becomes of the rest
+            score_table([scores])
     if baselines:
-        rows_table(evaluation.baseline_rows(wanted, splits, data_dir))
+        with output.stopping("the baselines were trained"):
+            rows_table(evaluation.baseline_rows(wanted, splits, data_dir))
 
 
-def export(
-    folder: Annotated[str | None, typer.Argument(metavar="MODEL", help="The model; or name it with --model.")] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model", "-m", help="A run, a model folder, a name of `psitext models`, or hf:<folder or hub id>."
-        ),
-    ] = None,
-    out: Out = None,
-    to: Annotated[
-        str,
-        typer.Option(
-            "--to",
-            help="hf: a folder that transformers loads. onnx: a folder with the encoder (and its head) as an ONNX file "
-            "and the tokenizer. qasm3, qpy, pennylane: a measurement head as a circuit file. numpy, quimb, tenpy, "
-            "tensorkrowch: a recurrent circuit's matrix product state as an .npz of arrays, and the lines of Python "
-            "that make that library's object of it (their own files are pickles, which psitext never writes).",
-        ),
-    ] = "hf",
-    length: Length = None,
-    closing: Closing = "readout",
-    metric: Metric = "paper",
-    label: LabelName = None,
-    law: Law = None,
-    text: Annotated[
-        str | None,
-        typer.Option(
-            "--text",
-            help="The column of that file that holds the text; of a circuit file, a text whose ket comes first.",
-        ),
-    ] = None,
+def _look(
+    texts: list[str], model: str, text: str | None, pair: str | None, out: Path | None, label: str | None = None
 ) -> None:
-    """Write a model in another library's form.
-
-    --length to --law are for matrix product states, as in `psitext explain entanglement`.
-
-    Example: psitext export --model runs/sst2 --to hf -o sst2-hf
-    Example: psitext export runs/sst2 --to onnx -o sst2-onnx
-    Example: psitext export runs/rac --to quimb -o rac.npz
-    """
-    from psitext.cli import early
-    from psitext.errors import UserError, near
-
-    name = _named(folder, model)
-    if out is None:
-        wanted = "a folder" if to in ("hf", "onnx") else "a file" if to in CIRCUITS else "an .npz file"
-        raise UserError(f"name {wanted} with -o")
-    early.model(name)
-    looked(name, None, law, None if to in CIRCUITS else text, closing=closing, metric=metric)
-    if to in CIRCUITS:
-        _only_of_mps(to, length, closing, metric, label, law)
-        circuit_file(name, out, to, text)
-        return
-    from psitext.experiments.export import EXPORTS, TENSORS, write_tensors
-    from psitext.model import load
-
-    known = (*EXPORTS, *CIRCUITS, *TENSORS)
-    if to not in known:
-        raise UserError(f"cannot export to {to!r}{near(to, known) or '; there is: ' + ', '.join(known)}")
-    if to in EXPORTS:
-        _only_of_mps(to, length, closing, metric, label, law)
-        told = EXPORTS[to](load(name), out)
-        typer.echo(f"written: {out}" + (f"\n{told}" if told else ""))
-        return
-    early.ending(out, (".npz",), "matrix product states")
-    found = load(name)
-    state = found.to_mps(length, cast("Any", closing), cast("Any", metric), label=label, texts=texts_of(law, text))
-    lines = write_tensors(found, state, to, out)
-    typer.echo(f"written: {out}\n{lines}", nl=False)
-
-
-def _only_of_mps(to: str, length: int | None, closing: str, metric: str, label: str | None, law: Path | None) -> None:
-    """Refuse the options of matrix product states with another form."""
-    from psitext.errors import UserError
-
-    if (length, closing, metric, label, law) != (None, "readout", "paper", None, None):
-        raise UserError(f"--length, --closing, --metric, --label and --law are for matrix product states, not {to}")
-
-
-def _named(folder: str | None, model: str | None) -> str:
-    """The model that is named either way."""
-    from psitext.errors import UserError
-
-    if (folder is None) == (model is None):
-        raise UserError("name one model, as the argument or with --model" + ("" if folder is None else ", not twice"))
-    return folder if folder is not None else model or ""
-
-
-def _look(texts: list[str], model: str, text: str | None, pair: str | None, out: Path | None) -> None:
     """Refuse what can be refused before the model is loaded."""
     from psitext.cli import early
     from psitext.errors import UserError
 
     early.model(model)
-    if text is not None and text == pair:
-        raise UserError(f"--text and --pair both name the column {text!r}")
+    early.output(out, texts if _is_file(texts, text) else ())
+    columns_given(text, pair, label)
     if "-" in texts:
         raise UserError("standard input is not read; name a file with a text column in place of '-'")
     if _is_file(texts, text):
         if os.path.isdir(texts[0]):  # noqa: PTH112 - it is False, not an error, for a text too long to be a path
             raise UserError(f"{texts[0]} is a folder; name one file with a text column")
-        if out is not None and out.exists() and os.path.exists(texts[0]) and out.samefile(texts[0]):  # noqa: PTH110
-            raise UserError(f"-o {out} would overwrite the texts that are read; name another file")
-        early.table(texts[0], text, pair)
+        early.table(texts[0], text, pair, label)
         return
     option = "--text" if text is not None else "--pair" if pair is not None else None
     if option is not None:
@@ -350,4 +273,4 @@ def _examples(model: Model, texts: list[str], text: str | None, pair: str | None
     return [Example(text=value, words=tuple(value.split()), line=number) for number, value in enumerate(texts, 1)]
 
 
-COMMANDS = (predict, encode, evaluate, export)
+COMMANDS = (predict, encode, evaluate)

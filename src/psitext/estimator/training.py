@@ -16,12 +16,12 @@ import numpy.typing as npt
 from psitext.config import read_recipe
 from psitext.encoders.vae import NothingConfig
 from psitext.encoders.words import WordsConfig
-from psitext.errors import UserError, near
+from psitext.errors import Unfit, Unknown
 from psitext.estimator.parameters import KEYS, as_settings, check_fits, check_parameters
 from psitext.estimator.texts import EstimatorError
 from psitext.experiments.finetune import Labelled, finetune_run
 from psitext.experiments.run import finetune_recipe
-from psitext.experiments.runs.folder import Stopped
+from psitext.experiments.runs.folder import Stopped, Taken
 from psitext.experiments.runs.recipes import FinetuneRecipe
 from psitext.model import Model, load
 from psitext.randomness import generator
@@ -67,11 +67,8 @@ def trained(estimator: Any, data: Labelled, seed: int) -> Model:
             after = "" if stopped.step is None else f" after step {stopped.step:,}"
             how = "" if kept is None else f"; fit again with run_folder={str(kept)!r} to go on from there"
             raise KeyboardInterrupt(f"stopped{after}{how}") from None
-        except UserError as error:
-            what, option, _ = str(error).partition("; give --out")
-            if kept is None or not option:
-                raise
-            raise EstimatorError(f"{what}; name another one as run_folder") from error
+        except Taken as error:
+            raise EstimatorError(f"{error.what}; name another one as run_folder") from error
 
 
 def held_out(order_by: npt.NDArray[Any], share: float, seed: int) -> npt.NDArray[np.bool_]:
@@ -141,10 +138,8 @@ def _complete(encoder: str, seed: int, settings: list[str]) -> FinetuneRecipe:
     base = FROM_NOTHING[encoder][0] if fresh else "finetune"
     try:
         return finetune_recipe(None, init=None if fresh else encoder, config=base, seed=seed, settings=settings)
-    except UserError as error:
-        said = str(error)
-        about = said.startswith((f"{base} ", f"{base}:", f"{base},"))
-        raise EstimatorError(f"settings{said.removeprefix(base)}" if about else said) from error
+    except Unfit as error:
+        raise EstimatorError(str(Unfit("settings", error.complaint) if error.origin == base else error)) from error
 
 
 def _sizes(family: str, max_len: int | None) -> dict[str, Any]:
@@ -160,9 +155,8 @@ def _manner(encoder: str, name: str, pool: str | None, max_len: int | None) -> d
     """
     try:
         found = load(encoder)
-    except UserError as error:
-        meant = "" if "did you mean" in str(error) else near(encoder, FROM_NOTHING)
-        raise EstimatorError(f"{error}{meant}") from error
+    except Unknown as error:
+        raise EstimatorError(error.among(FROM_NOTHING)) from error
     config = found.network.encoder.config
     if not isinstance(config, NothingConfig):  # a language model, which is refused where it is read
         check_fits(name, found, pool, max_len)

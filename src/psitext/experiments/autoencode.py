@@ -66,6 +66,8 @@ def _trained(recipe: AutoencodeRecipe, folder: RunFolder, hooks: Sequence[Hook])
     rows.check_texts(folder, sentences.texts)
     source, held_out = split(sentences, reader, writer, recipe.sentences, seed=recipe.train.seed)
     encoder, decoder = start.build(*_with_vocabularies(start, reader, writer, recipe))
+    if recipe.freeze_decoder:
+        decoder.freeze(recipe.freeze_decoder)
     network = Network(encoder, DecodingHead(decoder, noise=recipe.objective.noise))
     if recipe.whiten:
         whitened(network, source)
@@ -217,5 +219,5 @@ def _language_model(source: str, wanted: CausalConfig) -> tuple[CausalConfig, di
     if not isinstance(decoder.config, CausalConfig):
         raise UserError(f"{source} writes with {decoder.config.in_words}; give a causal transformer")
     tensors = {name: value for name, value in checkpoint.tensors_of(decoder).items() if name not in INJECTED}
-    own = {name: getattr(wanted, name) for name in ("latent", "injection", "position_shift", "dropout")}
+    own = {name: getattr(wanted, name) for name in ("latent", "injection", "init_std", "position_shift", "dropout")}
     return decoder.config.model_copy(update=own), tensors, given.writer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from psitext.randomness import generator
 from psitext.score import metrics
 from psitext.text.examples import Example, Task
 from psitext.text.tasks import load_like, load_split, load_task
+from psitext.text.twofold import SentencesConfig
 from psitext.train.loop import Hook
 from psitext.train.optim import OptimConfig, build_optimizer
 
@@ -49,10 +51,31 @@ def task_of(model: Model, name: str | None) -> Task:
     return task
 
 
-def labelled_splits(task: Task, split: str | None, data: str | None, data_dir: Path | None) -> dict[str, list[Example]]:
-    """The examples to score on: the user's file, the named split, or every development split."""
+def labelled_splits(
+    task: Task,
+    split: str | None,
+    data: str | None,
+    data_dir: Path | None,
+    columns: Mapping[str, str] | None = None,
+    command: str = "psitext evaluate --model MODEL",
+) -> dict[str, list[Example]]:
+    """The examples to score on: the user's file, the named split, or every development split.
+
+    ``columns`` are those of the user's file (text, pair, label) where it has others than the file that was trained on;
+    ``command`` is what the user typed, for the line that would be right.
+    """
     if data is not None:
-        return {Path(data).name: load_like(data, task)}
+        if split is not None:
+            raise UserError(f"--split names a part of a task, and {data} (--data) is a file of your own; give one")
+        return {Path(data).name: load_like(data, task.model_copy(update=dict(columns or {})))}
+    if columns:
+        option, name = next(iter(columns.items()))
+        raise UserError(f"--{option} names a column ({name!r}) of a file of your own; name that file with --data")
+    if not task.splits:
+        raise UserError(
+            f"this model was fine-tuned on a file of your own ({task.name}), which has no splits; name a labelled file "
+            f"with --data, as in `{command} --data {own_columns(task)}`"
+        )
     names = [split] if split else list(task.dev_splits)
     if not names:
         raise UserError(f"{task.name} has no dev split; name one with --split, or a file with --data")
@@ -62,6 +85,13 @@ def labelled_splits(task: Task, split: str | None, data: str | None, data_dir: P
             f"the labels of {task.name}'s {hidden} are not published; --submission writes a file for GLUE's server"
         )
     return {name: load_split(task, name, data_dir) for name in names}
+
+
+def own_columns(task: Task) -> str:
+    """A file of one's own and the options that name its columns, as a command line has them."""
+    named = {"text": task.text, "pair": task.pair, "label": task.label}
+    options = [f"--{option} {shlex.quote(name)}" for option, name in named.items() if name is not None]
+    return " ".join([shlex.quote(f"{task.name}.csv"), *options])
 
 
 def baseline_rows(task: Task, splits: Splits, data_dir: Path | None) -> list[dict[str, Any]]:
@@ -149,26 +179,29 @@ def judged_space(
     *,
     sentences: int = 500,
     draws: int = 100,
+    told: int = TOLD_ON,
     seed: int = 0,
     precision: Precision = "fp32",
+    limits: SentencesConfig | None = None,
     folder: Path | None = None,
     tell: Tell = lambda done, of: None,
 ) -> Report:
     """A sentence space, or a language model, on sentences that it has not seen: the bound on ``sentences`` of them,
-    what latents tell on as many as the paper has (10,000); which, a draw keyed by 0 says, the same for every model.
+    what latents tell on ``told``, as many as the paper has; which, a draw keyed by 0 says, the same for every model.
 
-    ``seed`` is that of the bound's draws; ``folder`` keeps the bounds that are done. Errors: Stopped at Ctrl-C, with
-    what is kept; a ``folder`` that is a file or holds something else.
+    ``seed`` is that of the bound's draws; ``limits`` says which sentences are too long, as in training; ``folder``
+    keeps the bounds that are done. Errors: Stopped at Ctrl-C, with what is kept; a ``folder`` that is a file or holds
+    something else.
     """
     if sentences < 2:
         raise UserError(f"a space is judged on at least two sentences, not on {sentences}")
     Records(folder, "").check()
     texts = [text for text in corpus.read([part]) if text is not None]
-    kept = sentences_for(model, texts).sentences
+    kept = sentences_for(model, texts, limits).sentences
     order = generator(0, "judged").permutation(len(kept.texts)).tolist()
     some = [kept.texts[at] for at in sorted(order[:sentences])]
-    more = [kept.texts[at] for at in sorted(order[:TOLD_ON])]
-    how: Any = {"k": draws, "seed": seed, "precision": precision, "folder": folder, "tell": tell}
+    more = [kept.texts[at] for at in sorted(order[:told])]
+    how: Any = {"k": draws, "seed": seed, "precision": precision, "limits": limits, "folder": folder, "tell": tell}
     try:
         found = latent_report(model, some, mi_texts=more, **how)
     except KeyboardInterrupt:

@@ -44,6 +44,7 @@ from psitext.score import calibration
 from psitext.text.batches import Ints
 from psitext.text.examples import Example, Task, check_labels
 from psitext.text.supervised import SupervisedSource, encode_examples
+from psitext.text.tables import LIKE_DATA
 from psitext.text.tasks import load_like, load_table, load_task, read_split
 from psitext.text.tokenizer import Tokenizer
 from psitext.train.loop import Hook
@@ -191,9 +192,18 @@ def _own_files(data: LabelledConfig) -> Labelled:
                 "for that with --dev"
             )
     else:
-        dev = load_like(data.dev, task)
+        dev = load_like(data.dev, task, hint=LIKE_DATA)
     check_labels(train, dev)
-    return Labelled(task, limited(train, data), {"dev": dev})
+    return Labelled(task, limited(train, data), {"dev": dev}, _empty(train, dev))
+
+
+def _empty(train: Sequence[Example], dev: Sequence[Example]) -> tuple[str, ...]:
+    """What is to be said of rows without a text, which are learnt from as they are."""
+    counts = {"train": train, "dev": dev}
+    empty = {name: sum(not one.text for one in some) for name, some in counts.items()}
+    return tuple(
+        f"{name}: {count:,} of {len(counts[name]):,} texts are empty" for name, count in empty.items() if count
+    )
 
 
 def limited(train: list[Example], data: LabelledConfig) -> list[Example]:

@@ -87,7 +87,7 @@ def word_similarity(
 
     A word of several tokens is the mean of their vectors. Capitals do not matter. ``encode`` gives the tokens
     of every sentence. Errors: fewer than two sentences; a sentence without the word; one that is cut off
-    before it.
+    before it; vectors that are not finite.
     """
     if len(sentences) < 2:
         raise UserError(f"comparing {word!r} between sentences takes two of them at least, not {len(sentences)}")
@@ -95,6 +95,11 @@ def word_similarity(
     static, contextual, unknown = [], [], False
     for sentence, place, tokens in zip(sentences, places, encode(sentences), strict=True):
         at = _tokens_at(place, tokens, word, sentence)
+        if not (np.isfinite(tokens.static[at]).all() and np.isfinite(tokens.contextual[at]).all()):
+            raise UserError(
+                f"the vectors of {word!r} in {sentence!r} are not finite: the model's training diverged, or its "
+                "weights are damaged"
+            )
         static.append(tokens.static[at].mean(0))
         contextual.append(tokens.contextual[at].mean(0))
         unknown |= tokens.unknown is not None and bool(tokens.unknown[at].any())

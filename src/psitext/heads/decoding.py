@@ -18,6 +18,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from psitext.config import Config, first_unless_named
+from psitext.errors import UserError
 from psitext.heads.affine import Prediction
 from psitext.state import Posterior, State
 from psitext.text.batches import Batch
@@ -132,6 +133,12 @@ class Decoder(nn.Module):
         """(B * samples, L) tokens after ``bos`` (and after ``prompt`` (B, S), padded on the left) under (B, P) latents;
         each row ends with ``eos`` or at ``max_len``, then padding. Deterministic, or by ``how.seed`` when sampling.
         """
+
+    def freeze(self, layers: int) -> None:
+        """Train the words' embedding and the lowest ``layers`` layers no more. Errors: UserError for a decoder that has
+        no such layers, or not so many.
+        """
+        raise UserError(f"the decoder is {self.config.in_words}, no layers of which can be frozen; a causal one's can")
 
 
 class DecodingHead(nn.Module):

@@ -22,7 +22,7 @@ from psitext.files import folder_atomic, os_error, usual_mode, write_atomic
 from psitext.heads.affine import SequenceHead
 from psitext.heads.pretraining import PretrainingConfig, PretrainingHead
 from psitext.hf import names
-from psitext.hf.checkpoints import SETTINGS, locate, read_json, read_tensors
+from psitext.hf.checkpoints import SETTINGS, check_new, locate, read_json, read_tensors
 from psitext.hf.pooling import read_pool, write_mean_pool
 from psitext.hf.settings import check_architecture, from_theirs, to_theirs
 from psitext.hf.tokenizer_files import write_tokenizer
@@ -95,10 +95,7 @@ def write_bert(
     sentence-transformers reads it; a [CLS] without pooler needs ``add_pooling_layer=False`` at their side.
     Errors: what their BERT cannot express; more tokens than embeddings; a folder that is in use.
     """
-    if folder.exists() and not folder.is_dir():
-        raise UserError(f"{folder} is a file; name a new folder for the checkpoint")
-    if folder.exists() and any(folder.iterdir()):
-        raise UserError(f"{folder} exists and is not empty; name a new folder for the checkpoint")
+    check_new(folder)
     config = encoder.config
     if tokenizer.vocab_size > config.vocab_size:
         raise UserError(

@@ -54,6 +54,14 @@ def locate(source: str) -> Path:
     return _download(source)
 
 
+def check_new(folder: Path) -> None:
+    """Refuse a folder to write that is in use. Errors: a file; one that is not empty."""
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder} is a file; name a new folder for the checkpoint")
+    if folder.exists() and any(folder.iterdir()):
+        raise UserError(f"{folder} exists and is not empty; name a new folder for the checkpoint")
+
+
 def read_json(path: Path, kind: type[J] = dict) -> J:  # type: ignore[assignment]
     """The object (or, with ``kind=list``, the array) that a JSON file holds."""
     try:

@@ -77,9 +77,7 @@ def write(model: Model, path: str | Path, *, narrow: bool = False, words: str | 
     if not isinstance(path, str | os.PathLike):
         raise UserError(f"a model is saved to the path of a folder, not to a {type(path).__name__}")
     path = Path(path)
-    a_model = all((path / name).is_file() for name in (checkpoint.CHECKSUMS, CONFIG, CARD))  # a checkpoint has no card
-    if path.exists() and not a_model and (path.is_file() or any(path.iterdir())):
-        raise UserError(f"{path} holds something else than a model; name another folder")
+    check_place(path)
     with folder_atomic(path) as part:
         write_atomic(part / CONFIG, json.dumps(_config(model), indent=2, ensure_ascii=False))
         tensors = checkpoint.tensors_of(model.network)
@@ -95,6 +93,13 @@ def write(model: Model, path: str | Path, *, narrow: bool = False, words: str | 
         sums = {file.relative_to(part).as_posix(): sha256(file) for file in files}
         write_atomic(part / checkpoint.CHECKSUMS, json.dumps(sums, indent=2))
     return path
+
+
+def check_place(path: Path) -> None:
+    """Refuse a place that holds something else than a model, of which nothing is to be lost."""
+    a_model = all((path / name).is_file() for name in (checkpoint.CHECKSUMS, CONFIG, CARD))  # a checkpoint has no card
+    if path.exists() and not a_model and (path.is_file() or any(path.iterdir())):
+        raise UserError(f"{path} holds something else than a model; name another folder")
 
 
 def read_config(path: Path) -> dict[str, Any]:

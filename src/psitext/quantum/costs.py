@@ -47,6 +47,7 @@ class Cost:
     chain: GateCounts  # of preparing it as a matrix-product state
     bond: int
     fidelity: float | None  # of that, the least of the kets given; None where none was
+    kets: int  # how many were given
     logit_error: float
     shots_typical: int  # for that standard error, with the kets' outcomes, or with uniform ones
     shots_certain: int  # by Hoeffding, whatever is read
@@ -55,20 +56,24 @@ class Cost:
         """As a table: what, and how much."""
         told = f"{self.outcomes:,} outcomes, {self.classes} {'class' if self.classes == 1 else 'classes'}"
         pad = f" of {1 << self.qubits}, the rest zeros" if self.width < 1 << self.qubits else ""
-        fidelity = "" if self.fidelity is None else f", fidelity {self.fidelity:.4f} at least"
+        least = " at least" if self.kets > 1 else ""
+        fidelity = "" if self.fidelity is None else f", fidelity {self.fidelity:.4f}{least}"
+        read = ("if all outcomes were as likely", "for this text", "for the worst of these texts")[min(self.kets, 2)]
         rows = {
             "qubits": f"{self.qubits} (width {self.width}{pad}), {self.measured} measured ({told})",
             "head": in_words(self.head),
             "state, exact": in_words(self.exact),
             f"state, bond {self.bond}": in_words(self.chain) + fidelity,
-            f"shots for a standard error of {self.logit_error:g}": f"{self.shots_typical:,}",
-            f"shots for an error below {self.logit_error:g} in 95 of 100": f"{self.shots_certain:,}",
+            f"shots until the standard error of every logit is {self.logit_error:g}, {read}": f"{self.shots_typical:,}",
+            f"shots until, in 95 of 100 measurements, no logit is wrong by more than {self.logit_error:g}, whatever "
+            "the text": f"{self.shots_certain:,}",
         }
         return [{"what": what, "cost": cost} for what, cost in rows.items()]
 
 
 def cost(head: HeadCircuit, kets: Complex | None = None, *, bond: int = 4, logit_error: float = 0.05) -> Cost:
-    """The cost of a head, and of kets (B, 2^n) where some are given; gates do not depend on which.
+    """The cost of a head, and of kets (B, 2^n) where some are given: the gates of a chain are those of the first of
+    them, the exact preparation's those of a ket without any structure.
 
     Errors: a bond below 1, a logit error that is not above 0.
     """
@@ -88,6 +93,7 @@ def cost(head: HeadCircuit, kets: Complex | None = None, *, bond: int = 4, logit
         chain=chains[0].gate_counts(),
         bond=bond,
         fidelity=_least(chains) if kets is not None else None,
+        kets=0 if kets is None else len(kets),
         logit_error=logit_error,
         shots_typical=shots_typical(head.weight, outcomes / outcomes.sum(1, keepdims=True), logit_error),
         shots_certain=shots_certain(head.weight, logit_error),

@@ -55,8 +55,10 @@ def from_model(model: Readable) -> HeadCircuit:
 
 def to_circuit(model: Readable, text: str | None = None, bond: int | None = None) -> QuantumCircuit:
     """A model's head as a qiskit circuit with its measurement, behind the ket of a text where one is given: prepared
-    exactly, or as a matrix-product state of ``bond``.
+    exactly, or as a matrix-product state of ``bond``. Errors: as ``from_model``; an empty text.
     """
+    if text is not None and not text.strip():
+        raise UserError("the text is empty; a ket is made from at least one word")
     head = from_model(model)
     return whole(head, None if text is None else head.kets(model.encode([text]))[0], bond)
 

@@ -9,6 +9,7 @@ significant bit of an amplitude's index. Letters: B kets, D width, n qubits, m m
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,6 +25,8 @@ from psitext.nn.unitary.circuit import Circuit
 from psitext.quantum import memory
 from psitext.quantum.gates import Complex, Gate, Real, act
 from psitext.state import State, ket
+
+_LOST = "this head is not finite: its training diverged, or its weights were damaged; train it again"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,8 +137,10 @@ def from_gates(
 ) -> HeadCircuit:
     """A head out of gates on ``qubits``, for kets of ``width``, that tells these outcomes apart.
 
-    Errors: a read-out of another number of outcomes.
+    Errors: a read-out of another number of outcomes; angles or a read-out that are not finite.
     """
+    if not all(angle is None or math.isfinite(angle) for _, _, angle in gates):
+        raise UserError(f"an angle of {_LOST}")
     weight, offset = _readout(weight, bias, outcomes)
     return HeadCircuit(width, qubits, outcomes, weight, offset, gates=tuple(gates), labels=tuple(labels))
 
@@ -158,6 +163,8 @@ def nearest_unitary(matrix: Complex) -> Complex:
     found, one = np.asarray(matrix, dtype=np.complex128), np.eye(len(matrix))
     gram = found.conj().T @ found
     gap = float(np.abs(gram - one).max())
+    if math.isnan(gap):
+        raise UserError(f"the matrix of {_LOST}")
     if not gap <= UNITARY_GAP:
         raise UserError(f"a matrix with U^H U up to {gap:.2g} away from the identity is no unitary, and no circuit")
     while gap > UNITARY_ROUNDING:
@@ -169,6 +176,8 @@ def nearest_unitary(matrix: Complex) -> Complex:
 
 def _readout(weight: Real, bias: Real | None, outcomes: Outcomes) -> tuple[Real, Real]:
     found = np.asarray(weight, dtype=np.float64)
+    if not np.isfinite(found).all() or not (bias is None or np.isfinite(bias).all()):
+        raise UserError(f"the read-out of {_LOST}")
     if found.ndim != 2 or found.shape[1] != outcomes.count:
         raise UserError(f"a read-out of shape {found.shape} does not fit {outcomes.count} outcomes")
     return found, np.zeros(len(found)) if bias is None else np.asarray(bias, dtype=np.float64)

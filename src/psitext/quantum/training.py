@@ -3,9 +3,10 @@
 Two ways to get at the gradient by the angles:
 
 - parameter shift: for gates exp(-i angle P / 2) it is exactly half the difference of the probabilities at the angle
-  plus and minus a quarter turn (Schuld et al. 2019). Two runs for every angle, ket and step.
+  plus and minus a quarter turn (Schuld et al. 2019). Two runs for every angle, ket and step,
+  besides one for the loss.
 - SPSA: all angles are moved at once by +-c at random, and the difference of two losses says how far to go along that
-  direction (Spall 1992). Two runs for every ket and step, and much noise.
+  direction (Spall 1992). Two runs for every ket and step, besides one for the loss, and much noise.
 
 The read-out behind the measurement is classical and gets its exact gradient. Adam takes the steps in both.
 Letters: B kets, n qubits, K classes.

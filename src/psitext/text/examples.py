@@ -18,6 +18,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from psitext.config import Config
 from psitext.errors import UserError
+from psitext.text.cells.columns import no_column, no_value
 from psitext.text.rows import Form, Row
 
 Kind: TypeAlias = Literal["classification", "regression", "tagging", "span"]
@@ -187,30 +188,33 @@ class Task(Config):
 
 
 def examples(
-    found: Iterable[Row], task: Task, source: str, *, hidden: bool = False, drop_short: bool = False
+    found: Iterable[Row],
+    task: Task,
+    source: str,
+    *,
+    hidden: bool = False,
+    drop_short: bool = False,
+    checked: bool = False,
 ) -> Iterator[tuple[Row, Example | None]]:
     """Every row with its example, which is None where ``task.drop`` or ``drop_short`` leaves the row out.
 
-    With ``hidden``, a label that is absent or marked as kept back is None; otherwise it is an error, as are a
-    missing column, an unknown label, a score that is no number or out of range, tags that do not fit the
-    words, an answer that is not in the passage: one sentence with ``source``, line and what would be right.
+    ``checked`` says that the columns are there, though the first row may lack a value. With ``hidden``, a label that
+    is absent or marked as kept back is None; otherwise it is an error, as are a missing column, an unknown label, a
+    score that is no number or out of range, tags that do not fit the words, an answer that is not in the passage: one
+    sentence with ``source``, line and what would be right.
     """
     asked = [task.text, task.pair, task.start, None if hidden else task.label]
-    first = True
+    first = not checked
     for row in found:
         if missing := [name for name in asked if name is not None and name not in row.fields]:
             if not drop_short or first:
-                raise no_column(source if first else f"{source} line {row.line}", missing[0], row.fields)
+                where = f"{source} line {row.line}"
+                raise no_column(source, missing[0], row.fields) if first else no_value(where, missing[0])
             yield row, None
             continue
         first = False
         raw = row.fields.get(task.label or "", "").strip()
         yield row, None if raw in task.drop else _example(row, raw, task, source, hidden)
-
-
-def no_column(where: str, name: str, fields: Iterable[str]) -> UserError:
-    """The error of a column that is not there."""
-    return UserError(f"{where} has no column {name!r}; it has: {', '.join(fields)}.")
 
 
 def _example(row: Row, raw: str, task: Task, source: str, hidden: bool) -> Example:

@@ -5,6 +5,7 @@ No line is read further than the limit, so a file that is no text, or one long l
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import zlib
@@ -16,17 +17,35 @@ from psitext.errors import UserError, near
 
 COMPRESSED = (".gz", ".zst")
 MAX_FIELD = 1_000_000  # characters; a longer field of a task is a missing line break or no text at all
+TABLE = "save its table or text as .csv or .txt"
+KINDS = {  # what files that are no text begin with, what they are, and what to do
+    b"PK\x03\x04": ("a zip file (as .xlsx and .docx are)", TABLE),
+    b"\xd0\xcf\x11\xe0": ("an old Office file (.xls, .doc)", TABLE),
+    b"%PDF-": ("a PDF file", TABLE),
+    b"\x89PNG": ("a picture", TABLE),
+    b"\xff\xd8\xff": ("a picture", TABLE),
+    b"SQLite format 3": ("a database", TABLE),
+    b"\x1f\x8b": ("a gzip file", "let its name end in .gz"),
+    b"(\xb5/\xfd": ("a zstd file", "let its name end in .zst"),
+    b"PAR1\x15": ("a Parquet file", "let its name end in .parquet"),
+}
 NEEDS = "the package {} is needed to read it: pip install 'psitext[{}]'"
 
 
 def lines(path: Path, limit: int = MAX_FIELD) -> Iterator[tuple[int, str]]:
-    """Line numbers from 1 and lines without their ends (LF or CRLF); a byte order mark is dropped."""
+    """Line numbers from 1 and lines without their ends; a byte order mark is dropped.
+
+    LF, CRLF and CR alone each end a line, in any mixture, as everywhere in Python and in spreadsheets. No other sign
+    does: U+2028, U+0085 and the form feed stay in their line.
+    """
     most = 8 * limit + 2**20  # bytes: JSON may write a character in six, and a row has more than one field
     number = offset = 0
     with opened(path) as file:
+        # Every byte as one character, so that the library finds the ends and the bytes come back as they were.
+        ended = io.TextIOWrapper(file, encoding="latin-1", newline="")
         while True:
             try:
-                raw = file.readline(most + 1)
+                raw = ended.readline(most + 1).encode("latin-1")
             except (OSError, EOFError, zlib.error) as error:
                 raise _unreadable(path, f"after line {number}", error) from None
             if not raw:
@@ -35,24 +54,42 @@ def lines(path: Path, limit: int = MAX_FIELD) -> Iterator[tuple[int, str]]:
             if len(raw) > most:
                 room = f"where a field may hold {limit:,} characters"
                 raise UserError(f"{path} line {number} is over {most:,} bytes long, {room}; is a line break missing?")
-            try:
-                text = raw.decode()
-            except UnicodeDecodeError as error:
-                utf16 = number == 1 and raw[:2] in (b"\xff\xfe", b"\xfe\xff")
-                hint = "; it looks like UTF-16: save it as UTF-8" if utf16 else ""
-                where = f"byte {offset + error.start} of the file"
-                raise UserError(f"{path} line {number} is not UTF-8 text ({where}){hint}") from None
+            yield number, _decoded(raw, path, number, offset)
             offset += len(raw)
-            if number == 1:
-                text = text.removeprefix("\ufeff")
-            if "\0" in text:
-                column = text.index("\0") + 1
-                raise UserError(f"{path} line {number} holds a NUL character (column {column}); it is no text file")
-            if number == 1 and not text.endswith("\n") and "\r" in text.rstrip("\r"):
-                raise UserError(f"{path} ends its lines with CR alone, which is not read; save it with LF or CRLF")
-            yield number, text.removesuffix("\n").removesuffix("\r")
     if number == 0:
         raise UserError(f"{path} is empty")
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines of a text that is in memory already (a field of a table), by the same ends; one without any is one."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def _decoded(raw: bytes, path: Path, number: int, offset: int) -> str:
+    """One line as text without its end. Errors: what is not UTF-8, and what is no text, with what it looks like."""
+    if number == 1:
+        _check_kind(raw, path)
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        where = f"byte {offset + error.start:,} of the file"
+        raise UserError(f"{path} line {number} is not UTF-8 text ({where}); save it as UTF-8") from None
+    if number == 1:
+        text = text.removeprefix("\ufeff")
+    if "\0" in text:
+        column = text.index("\0") + 1
+        raise UserError(f"{path} line {number} holds a NUL character (column {column}); it is no text file")
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+def _check_kind(raw: bytes, path: Path) -> None:
+    """Refuse what the first bytes say is another kind of file."""
+    for start, (kind, advice) in KINDS.items():
+        if raw.startswith(start):
+            raise UserError(f"{path} is {kind}, not text; {advice}")
+    every_second = [byte == 0 for byte in raw[:4]] in ([True, False] * 2, [False, True] * 2)
+    if every_second or raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise UserError(f"{path} looks like UTF-16, and is not UTF-8 text; save it as UTF-8")
 
 
 def opened(path: Path) -> IO[bytes]:

@@ -6,17 +6,18 @@ records of Parquet).
 
 from __future__ import annotations
 
-import csv
 import json
 import shutil
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from psitext.errors import UserError
+from psitext.text.cells.columns import check_columns
+from psitext.text.cells.tabular import table_cells
 from psitext.text.lines import COMPRESSED, MAX_FIELD, NEEDS, lines, opened
 
 Form: TypeAlias = Literal["txt", "labelled", "tsv", "csv", "jsonl", "parquet"]
@@ -43,11 +44,14 @@ def rows(
     form: Form | None = None,
     limit: int = MAX_FIELD,
     ragged: bool = False,
+    least: int | None = None,
 ) -> Iterator[Row]:
     """Read one file, or one hub data set ``hub:<name>[:config][@split]``, row by row.
 
     The ending chooses the format: .txt (one column, ``text``), .tsv (no quoting), .csv (quoting), .jsonl,
-    .parquet, each also .gz or .zst. ``form`` overrules it; ``labelled`` means lines "label words ...".
+    .parquet, each also .gz or .zst. ``form`` overrules it; ``labelled`` means lines "label words ...". A .csv or
+    .tsv whose first line has fewer than ``least`` cells by its own separator (two in a header line) may have
+    another one: see ``cells.tabular``.
     ``columns`` names the columns of a table without a header line; an empty sequence numbers them "1", "2",
     ... Blank lines are skipped. ``limit``: characters a field. With ``ragged``, rows that are too short come
     with the fields they have instead of being errors.
@@ -63,7 +67,7 @@ def rows(
         path = Path(path)
         chosen = form or form_of(path)
         if chosen in ("tsv", "csv"):
-            cells = _tsv_cells(path, limit) if chosen == "tsv" else _csv_cells(path, limit)
+            cells = table_cells(path, chosen, limit, (2 if columns is None else 1) if least is None else least)
             found = _table(path, cells, None if columns is None else tuple(columns), limit, ragged)
         else:
             readers = {"txt": _txt, "labelled": _labelled, "jsonl": _jsonl, "parquet": _parquet}
@@ -74,6 +78,35 @@ def rows(
         yield row
     if empty:
         raise UserError(f"{name} holds no rows")
+
+
+def column_rows(
+    path: Path | str,
+    wanted: Mapping[str, str | None],
+    *,
+    form: Form | None = None,
+    limit: int = MAX_FIELD,
+    hint: str | None = None,
+) -> Iterator[Row]:
+    """The rows of a user's table of which some columns are ``wanted``, by the option that names each.
+
+    Numbers as names count the columns, from 1, of a .csv or .tsv without a header line. ``hint`` is advice in place
+    of that to use the options.
+
+    Errors: those of ``rows``; a column that is not there, of a table with a header before the first row is given. Of
+    JSON, Parquet and the hub, where a null is no field, a column is there if any row has it, and rows may lack it.
+    """
+    named = {option: name for option, name in wanted.items() if name is not None}
+    kind = None if str(path).startswith(HUB) else form or form_of(Path(path))
+    numbered = kind in ("csv", "tsv") and bool(named) and all(name.isdecimal() for name in named.values())
+    least = max(map(int, named.values()), default=1) if numbered else None
+    seen: dict[str, None] = {}
+    for row in rows(path, columns=() if numbered else None, form=form, limit=limit, least=least):
+        if kind in ("csv", "tsv", "txt") and not seen:
+            check_columns(str(path), named, row.fields, hint)
+        seen.update(dict.fromkeys(row.fields))
+        yield row
+    check_columns(str(path), named, seen, hint)
 
 
 def form_of(path: Path) -> Form:
@@ -98,36 +131,6 @@ def _labelled(path: Path, limit: int) -> Iterator[Row]:
             raise UserError(f"{where} must be a label, a space and a text, not {words[0]!r}")
         if words:
             yield Row(number, _fields([("label", words[0]), ("text", words[1].rstrip())], where, limit))
-
-
-def _tsv_cells(path: Path, limit: int) -> Iterator[tuple[int, list[str]]]:
-    for number, line in lines(path, limit):
-        if line:
-            yield number, line.split("\t")
-
-
-def _next_row(reader: Iterator[list[str]], limit: int) -> list[str] | None:
-    """The next row under a limit of characters a field, which the csv module keeps for the whole process."""
-    before = csv.field_size_limit(limit + 1)
-    try:
-        return next(reader, None)
-    finally:
-        csv.field_size_limit(before)
-
-
-def _csv_cells(path: Path, limit: int) -> Iterator[tuple[int, list[str]]]:
-    reader = csv.reader((line + "\n" for _, line in lines(path, limit)), strict=True)
-    while True:
-        start = reader.line_num + 1
-        try:
-            cells = _next_row(reader, limit)
-        except csv.Error as error:
-            why = "a quoted field never ends" if "unexpected end of data" in str(error) else str(error)
-            raise UserError(f"{path}: the row that starts on line {start} is not valid CSV: {why}") from None
-        if cells is None:
-            return
-        if cells:
-            yield start, cells
 
 
 def _table(

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from psitext.errors import UserError
-from psitext.text.lines import MAX_FIELD, lines
-from psitext.text.rows import HUB, MAX_DOCUMENT, Row, form_of, rows
+from psitext.text.cells.columns import no_column
+from psitext.text.lines import MAX_FIELD, lines, split_lines
+from psitext.text.rows import HUB, MAX_DOCUMENT, Row, column_rows, form_of, rows
 
 __all__ = ["sentences", "split_sentences", "rows", "Row", "MAX_FIELD", "MAX_DOCUMENT"]
 
@@ -112,12 +113,10 @@ def _lines(path: Path | str, column: str) -> Iterator[str | None]:
                 raise UserError(f"{path} line {number} is over {MAX_FIELD:,} characters long; is a line break missing?")
             yield line if line.strip() else None
     else:
-        numbered = column.isdecimal() and form in ("tsv", "csv")
-        for row in rows(path, columns=() if numbered else None, limit=MAX_DOCUMENT):
+        for row in column_rows(path, {"text": column}, limit=MAX_DOCUMENT):
             if column not in row.fields:
-                names = ", ".join(row.fields)
-                raise UserError(f"{path} line {row.line} has no column {column!r}; it has: {names}.")
-            yield from row.fields[column].split("\n")
+                raise no_column(f"{path} line {row.line}", column, row.fields, "name it with --text")
+            yield from split_lines(row.fields[column])
             yield None
     yield None
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
 from psitext.config import build
 from psitext.errors import UserError
-from psitext.text.examples import METRICS_OF_KIND, Example, Kind, Task, examples, no_column
-from psitext.text.rows import HUB, Row, form_of, rows
+from psitext.text.cells.checks import check_numbers, check_texts, number
+from psitext.text.examples import METRICS_OF_KIND, Example, Kind, Task, examples
+from psitext.text.rows import HUB, Row, column_rows, form_of
 
 _FEW = 10  # different values up to which numbers are classes
+LIKE_DATA = "its columns must be those of the file to train on"  # advice about a file to judge by
 
 
 def load_table(
@@ -37,16 +38,26 @@ def load_table(
     for (one, name), (other, same) in combinations({"text": text, "pair": pair, "label": label}.items(), 2):
         if name is not None and name == same:
             raise UserError(f"--{one} and --{other} both name the column {name!r}")
-    found = list(user_rows(path, (text, pair, label)))
+    found = list(column_rows(path, {"text": text, "pair": pair, "label": label}))
     task = guessed_task(path, found, text, pair, label, labels, kind)
-    return [example for _, example in examples(found, task, str(path)) if example is not None], task
+    return _examples(path, found, task), task
 
 
-def load_like(path: Path | str, task: Task, *, labelled: bool = True) -> list[Example]:
-    """Read a further file of a task's kind; with ``labelled`` False no label column is needed, nor read."""
-    asked = task if labelled else task.model_copy(update={"label": None})
-    found = user_rows(path, (task.text, task.pair, asked.label))
-    return [example for _, example in examples(found, asked, str(path)) if example is not None]
+def load_like(path: Path | str, task: Task, *, labelled: bool = True, hint: str | None = None) -> list[Example]:
+    """Read a further file of a task's kind; with ``labelled`` False no label column is needed, nor read.
+
+    Of plain text a line is a text, whatever its task calls the column. ``hint`` is advice where a column is missing,
+    in place of that to name it with an option.
+    """
+    plain = not str(path).startswith(HUB) and form_of(Path(path)) == "txt"
+    changes = {**({} if labelled else {"label": None}), **({"text": "text"} if plain else {})}
+    asked = task.model_copy(update=changes)
+    found = list(column_rows(path, {"text": asked.text, "pair": asked.pair, "label": asked.label}, hint=hint))
+    return _examples(path, found, asked)
+
+
+def _examples(path: Path | str, found: Sequence[Row], task: Task) -> list[Example]:
+    return [example for _, example in examples(found, task, str(path), checked=True) if example is not None]
 
 
 def check_source(task: str | None, own: Mapping[str, object]) -> None:
@@ -59,13 +70,6 @@ def check_source(task: str | None, own: Mapping[str, object]) -> None:
     raise UserError(f"{given} (--{given}) is about a file of your own (--data); a task says it itself")
 
 
-def user_rows(path: Path | str, columns: Sequence[str | None]) -> Iterator[Row]:
-    """The rows of a user's table; numbers as columns stand for those of a table without a header line."""
-    tabular = not str(path).startswith(HUB) and form_of(Path(path)) in ("tsv", "csv")
-    numbered = tabular and all(name is None or name.isdecimal() for name in columns)
-    return rows(path, columns=() if numbered else None)
-
-
 def guessed_task(
     path: Path | str,
     found: Sequence[Row],
@@ -76,14 +80,15 @@ def guessed_task(
     kind: Kind | None,
 ) -> Task:
     """The task record of a table, from what its label column holds."""
-    if missing := [name for name in (text, pair, label) if name is not None and name not in found[0].fields]:
-        raise no_column(str(path), missing[0], found[0].fields)
     tree: dict[str, object] = {"name": _short(path), "text": text, "pair": pair, "label": label}
     if label is None:
         return build(Task, {**tree, "kind": kind or "classification"}, str(path))
+    check_texts(path, found, {"text": text, **({} if pair is None else {"pair": pair})})
     values = {row.fields.get(label, "").strip(): row.line for row in reversed(found)}  # first line of each
     if "" in values:
-        raise UserError(f"{path} line {values['']} has an empty {label!r}")
+        raise UserError(f"{path} line {values['']} has an empty {label!r}; fill it in, or leave the row out")
+    if not labels and kind in (None, "regression"):
+        check_numbers(path, found, label, kind, _FEW)
     chosen = kind or ("classification" if labels else _kind(path, label, values))
     tree["kind"] = chosen
     if chosen == "classification":
@@ -95,11 +100,11 @@ def guessed_task(
 
 
 def _kind(path: Path | str, label: str, values: Mapping[str, int]) -> Kind:
-    numbers = {value: amount for value in values if (amount := _number(value)) is not None}
+    numbers = {value: amount for value in values if (amount := number(value)) is not None}
     if 0 < len(numbers) < len(values):
-        number = min(numbers, key=values.__getitem__)
+        figure = min(numbers, key=values.__getitem__)
         word = min(values.keys() - numbers.keys(), key=values.__getitem__)
-        mixed = f"{number!r} on line {values[number]} and {word!r} on line {values[word]}"
+        mixed = f"{figure!r} on line {values[figure]} and {word!r} on line {values[word]}"
         raise UserError(f"{path} mixes numbers and words in its column {label!r}: {mixed}")
     fractions = any(amount != int(amount) for amount in numbers.values())
     return "regression" if fractions and len(numbers) > _FEW else "classification"
@@ -112,15 +117,7 @@ def _names(path: Path | str, label: str, values: Mapping[str, int], count: int) 
     if len(values) > 20 and len(values) > count / 2:
         many = f"{len(values):,} different values in {count:,} rows"
         raise UserError(f"{path} has {many} of {label!r}, which does not look like a label column")
-    return sorted(values, key=lambda value: (_number(value) or 0.0, value))
-
-
-def _number(value: str) -> float | None:
-    try:
-        number = float(value)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
+    return sorted(values, key=lambda value: (number(value) or 0.0, value))
 
 
 def _short(path: Path | str) -> str:

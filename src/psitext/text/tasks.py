@@ -22,7 +22,8 @@ from psitext.config import RECIPES, build, read_toml
 from psitext.errors import UserError, near
 from psitext.randomness import bits, uniform
 from psitext.text import toy
-from psitext.text.examples import Carve, Example, File, Task, check_labels, examples, no_column
+from psitext.text.cells.columns import no_column
+from psitext.text.examples import Carve, Example, File, Task, check_labels, examples
 from psitext.text.lines import COMPRESSED
 from psitext.text.rows import HUB, Row, rows
 from psitext.text.tables import load_like, load_table

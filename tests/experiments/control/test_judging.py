@@ -64,7 +64,9 @@ def test_known_bad_input(parts: Parts, tmp_path: Path) -> None:
 def test_known_labels_of_a_file(tmp_path: Path) -> None:
     file = tmp_path / "own.csv"
     file.write_text("said,mood\nfine,good\n ,bad\nawful,bad\ngreat,good\n")
-    examples, labels = labelled(str(file), None, "said", "mood", None, 10)
-    assert labels == ("bad", "good") and [one.text for one in examples] == ["fine", "awful", "great"]
-    fewer, _ = labelled(str(file), None, "said", "mood", None, 2)
-    assert len(fewer) <= 2 and all(isinstance(one, Example) for one in fewer)
+    given = labelled(str(file), None, "said", "mood", None, 10)
+    assert given.labels == ("bad", "good") and [one.text for one in given.examples] == ["fine", "awful", "great"]
+    assert given.notes == ("1 of them is empty, and left out",)
+    fewer = labelled(str(file), None, "said", "mood", None, 2)
+    assert len(fewer.examples) <= 2 and all(isinstance(one, Example) for one in fewer.examples)
+    assert fewer.notes[0] == "2 of 4 examples, drawn at random"

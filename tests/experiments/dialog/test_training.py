@@ -108,3 +108,24 @@ def test_known_mistakes(place: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is no run of responses"):
         load_responder(place / "space")
     assert not (tmp_path / "a").exists(), "a mistake leaves nothing"
+
+
+def test_known_what_a_run_leaves_out_is_noted(place: Path, tmp_path: Path) -> None:
+    def notes(name: str, **changes: Any) -> list[str]:
+        respond_run(talks.recipe(place, train={"steps": 1}, **changes), tmp_path / name)
+        return list(RunFolder(tmp_path / name).result()["facts"]["notes"])
+
+    style = [{"files": ["style.txt"], "dir": str(place)}]
+    assert notes("whole") == []
+    assert notes("style", style=style, dialogs={"max_words": 11, "context_len": 12}) == [
+        "style: trained on 8 of 12 sentences (left out: 4 of too many words)",
+        "24 of 36 contexts were longer than 12 tokens, and lost the oldest",
+    ]
+    assert notes("short", dialogs={"max_words": 2, "dev": []}) == [
+        "responses: trained on 12 of 36 sentences (left out: 24 of too many words)",
+        "there were no dialogues to judge by (--dev): nothing judged this run, and its last weights are kept",
+    ]
+    with pytest.raises(
+        UserError, match=r"no sentence is left.* --set dialogs\.max_words=\.\.\., max_tokens or max_len"
+    ):
+        notes("none", style=style, dialogs={"max_words": 8})

@@ -7,21 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from psitext.errors import UserError
-from psitext.experiments.queue.plan import Bench, at_scale, hash_of, jobs, queue_names, read_queue, recipe_of
+from psitext.config import build
+from psitext.experiments.queue.likelihood import Bound
+from psitext.experiments.queue.plan import (
+    Bench,
+    Job,
+    Queue,
+    hash_of,
+    jobs,
+    queue_names,
+    read_queue,
+    recipe_of,
+    with_own_models,
+)
 from psitext.experiments.runs.recipes import PretrainRecipe
 
 BENCH = Bench(Path("out"), Path("lines"), None, {})
-
-
-def test_known_scales(monkeypatch: pytest.MonkeyPatch) -> None:
-    there = {name: Path(name) for name in ("rac/figure-4", "rac/figure-4-full", "rac/rt")}
-    monkeypatch.setattr("psitext.experiments.queue.plan.queue_names", lambda: there)
-    assert at_scale("rac/figure-4", "mini") == "rac/figure-4"
-    assert at_scale("rac/figure-4", "full") == "rac/figure-4-full"
-    assert at_scale("own.toml", "full") == "own.toml"
-    with pytest.raises(UserError, match=r"rac/rt has one scale only; .* are there for: rac/figure-4"):
-        at_scale("rac/rt", "full")
 
 
 @pytest.mark.parametrize("name", queue_names())
@@ -39,3 +40,22 @@ def test_law_a_pretraining_reads_the_data_folder() -> None:
     assert {part.dir for part in bare.corpus} == {None}
     assert {part.dir for part in placed.corpus} == {"texts"}
     assert bare.tree() | {"corpus": ()} == placed.tree() | {"corpus": ()}
+
+
+def test_law_a_run_of_the_queue_is_a_model_by_its_name() -> None:
+    first = {"name": "first", "how": "space", "recipe": "gpt2-mini", "tasks": ["snli", "ptb"], "seeds": [3, 4]}
+    again = {"name": "again", "how": "space", "init": "first", "tasks": ["ptb"], "seeds": [4, 5]}
+    judged = {"name": "judged", "how": "reconstruction", "init": "again", "tasks": ["ptb"]}
+    wanted = build(Queue, {"title": "Chain", "runs": [first, again, judged]}, "queue.toml")
+    found = {job.name: with_own_models(BENCH, wanted, job).inits for job in jobs(wanted)}
+    assert found["again/ptb/seed-4"] == {"first": "out/first/ptb/seed-4", "again": "out/again/ptb/seed-4"}
+    assert found["again/ptb/seed-5"]["first"] == "out/first/ptb/seed-3", "without that seed, its first"
+    assert found["judged/ptb/seed-0"]["again"] == "out/again/ptb/seed-4"
+    told = with_own_models(replace(BENCH, inits={"first": "elsewhere"}), wanted, next(iter(jobs(wanted))))
+    assert told.inits["first"] == "elsewhere"
+
+
+def test_law_a_bound_that_is_not_the_usual_one_is_another_run() -> None:
+    job = next(jobs(read_queue("optimus/table-1")))
+    usual, fewer = (job.variant.model_copy(update={"bound": Bound(draws=draws)}) for draws in (100, 10))
+    assert hash_of(Job(usual, job.task, job.seed)) == hash_of(job) != hash_of(Job(fewer, job.task, job.seed))

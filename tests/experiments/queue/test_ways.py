@@ -13,11 +13,10 @@ import toys
 from psitext.baselines import bag_of_words
 from psitext.config import build
 from psitext.errors import UserError
-from psitext.experiments import queue
+from psitext.experiments import evaluation, queue
 from psitext.experiments.queue import Bench, Queue
 from psitext.experiments.queue.lifting import Lifting, lifts
 from psitext.experiments.queue.rewriting import Rewriting, short
-from psitext.experiments.queue.ways import dev_curve
 from psitext.experiments.results import lines, pages
 from psitext.experiments.runs.corpus import NamedCorpus
 from psitext.experiments.runs.recipes import CorpusConfig
@@ -33,19 +32,6 @@ CIRCUIT = ["text.max_len=8", "encoder.max_len=8", "tokenizer.vocab_size=60", "en
 @contextmanager
 def quiet(name: str) -> Iterator[Hook]:
     yield lambda event: None
-
-
-def test_known_curve() -> None:
-    events = [
-        {"kind": "train", "step": 3, "tokens": 90, "loss": 5.0},
-        {"kind": "dev", "step": 4, "loss_words": 4.0, "loss_next": 0.7, "accuracy_next": 0.5},
-        {"kind": "train", "step": 6, "tokens": 200, "loss": 4.0},
-        {"kind": "dev", "step": 8, "loss_words": 3.0, "loss_next": 0.6, "accuracy_next": 0.5},
-    ]
-    assert dev_curve(events) == [
-        {"tokens": 90, "loss words": 4.0, "loss next": 0.7},
-        {"tokens": 200, "loss words": 3.0, "loss next": 0.6},
-    ]
 
 
 def test_smoke_two_pretrainings_and_their_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,6 +154,25 @@ def test_known_sentences_written_again(tmp_path: Path, monkeypatch: pytest.Monke
     corpus_at(tmp_path, monkeypatch, [long])
     with pytest.raises(UserError, match="no sentence of at most 8 words"):
         short("made", Rewriting(), None)
+
+
+def test_known_a_model_as_it_is_has_the_likelihood_that_evaluate_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus_at(tmp_path, monkeypatch, tellers.SENTENCES)
+    models = {"space": tellers.space(), "alone": tellers.language_model()}
+    for name, model in models.items():
+        model.save(tmp_path / name)
+    usual = {"how": "space-as-is", "tasks": ["made"], "bound": {"sentences": 8, "draws": 3}}
+    wanted = build(Queue, {"title": "T", "runs": [{**usual, "name": name, "init": name} for name in models]}, "q.toml")
+    bench = Bench(tmp_path / "runs", tmp_path / "lines.jsonl", None, {name: str(tmp_path / name) for name in models})
+    assert queue.work(wanted, bench, quiet) == 2
+    assert queue.work(wanted, bench, quiet) == 0
+    part = CorpusConfig(files=("corpus:made/test",))
+    for line in lines.read(bench.results):
+        expected = evaluation.judged_space(models[line.run], part, sentences=8, draws=3)
+        assert line.metrics["ppl_word"] == pytest.approx(expected.ppl_word)
+        assert line.rows == {"test": 8, "mi": 12} and line.notes["k"] == (3 if line.run == "space" else 1)
 
 
 def test_known_lifts_beside_their_bert(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -163,10 +163,19 @@ def test_known_files_that_are_no_queue(
 
 def test_known_a_model_that_nobody_named(bench: Bench) -> None:
     bare = replace(bench, inits={})
-    sentence = r"'frozen' starts from a model that the queue calls 'small'; say which one it is with --init small="
+    sentence = r"'frozen' needs a model that the queue calls 'small'; say which one it is with --init small="
     with pytest.raises(UserError, match=sentence):
         queue.work(small(), bare, showing([]))
     assert not bench.out.exists() and not bench.results.exists(), "before the runs that need none"
     assert queue.work(small(), bare, showing([]), ["baselines"]) == 1
     assert queue.work(small(), bench, showing([]), ["frozen"]) == 2
     assert queue.work(small(), bare, showing([]), ["frozen"]) == 0, "what is done needs no model"
+
+
+def test_known_a_judge_is_a_model_to_name_too(bench: Bench) -> None:
+    """Before hours of training, after which it is needed."""
+    run = {"name": "answers", "how": "respond", "init": "small", "tasks": ["said"], "dialog": {"judge": "reader"}}
+    wanted = build(Queue, {"title": "Styles", "runs": [run]}, "queue.toml")
+    assert wanted.runs[0].models == ("small", "reader")
+    with pytest.raises(UserError, match=r"'answers' needs a model that the queue calls 'reader'; .* --init reader="):
+        queue.work(wanted, bench, showing([]))

@@ -63,3 +63,16 @@ def test_known_the_first_split_decides() -> None:
 def test_known_an_error_is_good_when_it_is_low() -> None:
     task = load_task("stsb").model_copy(update={"metrics": ("rmse",), "headline": "rmse"})
     assert validation.task_metrics({}, task).low_is_good
+
+
+def test_known_curve() -> None:
+    events = [
+        {"kind": "train", "step": 3, "tokens": 90, "loss": 5.0},
+        {"kind": "dev", "step": 4, "loss_words": 4.0, "loss_next": 0.7, "accuracy_next": 0.5},
+        {"kind": "train", "step": 6, "tokens": 200, "loss": 4.0},
+        {"kind": "dev", "step": 8, "loss_words": 3.0, "loss_next": 0.6, "accuracy_next": 0.5},
+    ]
+    assert validation.dev_curve(events) == [
+        {"tokens": 90, "loss words": 4.0, "loss next": 0.7},
+        {"tokens": 200, "loss words": 3.0, "loss next": 0.6},
+    ]

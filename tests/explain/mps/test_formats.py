@@ -192,3 +192,11 @@ def test_known_a_missing_library_is_named(name: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(importlib, "import_module", missing)
     with pytest.raises(UserError, match=r"pip install 'psitext\[tensor\]'"):
         there(name, draw(2, 2, 4))
+
+
+def test_law_names_sort_as_sites_do_however_many_there_are() -> None:
+    one = np.zeros((1, 1, 1))
+    for length in (9, 10_001):
+        arrays = formats.to_numpy(Sites((one,) * (length - 1) + (one + 1,)))
+        last = max(name for name in arrays if name.startswith("site_"))
+        assert arrays[last].item() == 1

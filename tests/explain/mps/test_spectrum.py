@@ -263,3 +263,13 @@ def test_known_a_spectrum_is_a_value() -> None:
     assert isinstance(found, Spectrum) and found.schmidt.dtype == torch.float64
     with pytest.raises(AttributeError):
         found.drift = torch.tensor(0.0)  # type: ignore[misc]
+
+
+def test_parity_bounds_of_ranks_with_products_of_dimensions() -> None:
+    """min(p^m, p^(T - m), D) where sites have dimensions of their own, of which some are 1."""
+    sizes = [1, 2, 3, 1, 2, 2, 1, 4]
+    chain = draw(8, 4, len(sizes))
+    metrics = [torch.ones(5, size, dtype=torch.float64) for size in sizes]
+    stack = stacked(chain, metrics)
+    cuts = range(1, len(sizes))
+    assert stack.ranks(cuts) == [min(math.prod(sizes[:m]), math.prod(sizes[m:]), chain.bond) for m in cuts]

@@ -12,6 +12,7 @@ from torch import Tensor
 from transformers import GPT2LMHeadModel, LlamaForCausalLM
 
 from psitext.assemble import build_decoder
+from psitext.errors import UserError
 from psitext.heads.decoding import CausalConfig, Decoder, DecodingHead
 from psitext.hf.decoders import CausalDecoder
 from psitext.hf.decoders.networks import GELU
@@ -140,6 +141,39 @@ def test_law_only_what_is_used_exists_and_learns(make: Make, model: str, injecti
     silent = [name for name, one in decoder.named_parameters() if one.grad is None or not one.grad.abs().max() > 0]
     assert silent == []
     assert latent.grad is not None and latent.grad.abs().min() > 0
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("model", ["gpt2", "llama"])
+@pytest.mark.parametrize("layers", [0, 1, 3])
+def test_law_what_is_frozen_stays(make: Make, model: str, tied: bool, layers: int) -> None:
+    decoder = make(model=model, tied=tied, kv_heads=2 if model == "llama" else None).train()
+    decoder.freeze(3)
+    decoder.freeze(layers)  # the last word counts
+    before = {name: value.detach().clone() for name, value in decoder.named_parameters()}
+    ids, latent = some(decoder)
+    decoder.logits(decoder.states(ids, latent)).logsumexp(-1).sum().backward()
+    torch.optim.SGD(decoder.parameters(), lr=0.1).step()
+    moved = {name for name, value in decoder.named_parameters() if not torch.equal(value, before[name])}
+    layer = "network.transformer.h." if model == "gpt2" else "network.model.layers."
+    below = tuple(f"{layer}{number}." for number in range(layers))
+    words = ("network.transformer.wte", "network.transformer.wpe", "network.model.embed_tokens")
+    latents = {"memory.weight", "embedding.weight"}
+    allowed = {
+        0: before.keys(),
+        1: {name for name in before if not name.startswith((*below, *words))},
+        3: latents,
+    }[layers]
+    assert moved == allowed
+    assert latents <= moved
+
+
+def test_smoke_what_cannot_be_frozen_says_why(make: Make) -> None:
+    with pytest.raises(UserError, match="has 3 layers, of which 4 cannot be frozen"):
+        make().freeze(4)
+    with pytest.raises(UserError, match="all of its 3 layers frozen has nothing to learn"):
+        make(latent=0).freeze(3)
+    make(latent=0).freeze(2)
 
 
 def test_known_sizes_of_the_papers_matrices() -> None:

@@ -229,3 +229,11 @@ def test_known_what_is_refused() -> None:
     pairs = replace(model, task=racs.task(pair="second"))
     with pytest.raises(UserError, match="this model was trained on pairs of texts"):
         pairs.explain("fine")
+
+
+def test_law_the_record_s_probabilities_are_those_of_values_over_the_temperature() -> None:
+    found = replace(racs.model(), temperature=0.5).explain("not a fine film")
+    record = found.record()
+    assert record["temperature"] == 0.5
+    odds = record["closings"][0]["value"] / record["temperature"]
+    assert record["answer"]["probabilities"]["good"] == pytest.approx(1 / (1 + math.exp(-odds)), rel=1e-5)

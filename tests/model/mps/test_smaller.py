@@ -162,3 +162,23 @@ def test_law_the_old_model_stays_as_it_was() -> None:
             weight.zero_()
     for name, value in model.network.state_dict().items():
         assert_close(value, before[name], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("classes", [1, 2, 3])
+def test_law_a_larger_model_is_told(classes: int) -> None:
+    """At which sizes an automaton has fewer weights than the circuit, by counting those of all of them."""
+    model = racs.model(classes, features=7, bond=6)
+    found = [model.compress(chi) for chi in range(1, 8)]
+    counts = [sum(w.numel() for n, w in one.model.network.named_parameters() if "words" not in n) for one in found]
+    of = sum(weight.numel() for name, weight in model.network.named_parameters() if "token" not in name)
+    assert [(one.weights, one.of_weights) for one in found] == [(count, of) for count in counts]
+    fewer = max((chi for chi, count in enumerate(counts, 1) if count < of), default=0)
+    assert {one.fewer for one in found} == {fewer} and 1 <= fewer < 7
+    assert [bool(one.warning) for one in found] == [count >= of for count in counts]
+    assert f"({counts[-1]:,} weights for {of:,})" in found[-1].warning
+    assert f"up to {fewer} numbers (chi) have fewer" in found[-1].warning
+
+
+def test_known_of_any_circuit_some_size_has_fewer_weights() -> None:
+    found = racs.model(bond=1, features=3).compress(2)
+    assert (found.fewer, found.weights, found.of_weights) == (1, 24, 12)

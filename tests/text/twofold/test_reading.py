@@ -50,13 +50,13 @@ def test_known_mistakes_are_one_sentence(tmp_path: Path) -> None:
         with pytest.raises(UserError, match=match):
             list(corpus_lines([tmp_path / name], column=column))
 
-    fails("t.tsv", b"a\tb\n1\t2\n", r"t\.tsv line 2 has no column 'text'; it has: a, b\.")
-    fails("t.tsv", b"1\t2\n", r"t\.tsv line 1 has no column '3'; it has: 1, 2\.", "3")
+    fails("t.tsv", b"a\tb\n1\t2\n", r"t\.tsv has no column 'text'; it has: a, b \(name it with --text\)")
+    fails("t.tsv", b"1\t2\n", r"t\.tsv has no column '3'; it has: 1, 2 \(name it with --text\)", "3")
     fails("t.json", b'[{"text": "a b"}]', r"t\.json: psitext reads .txt")
     fails("empty.0", b"", r"empty\.0 is empty")
     fails("blank.txt", b" \n\n", r"blank\.txt holds no rows")
     fails("blank.csv", b"text,id\n ,1\n", r"blank\.csv holds no text in the column 'text'")
-    fails("picture.png", b"\x89PNG\r\n", r"picture\.png line 1 is not UTF-8 text")
+    fails("picture.png", b"\x89PNG\r\n", r"picture\.png is a picture, not text")
     fails("cut.0.gz", gzip.compress(b"a b c\n" * 999)[:-12], r"cut\.0\.gz is damaged")
     (tmp_path / "sentiment.dev.1").write_text("a")
     with pytest.raises(UserError, match=r"there is no file .*sentiment\.dev\.2; did you mean"):

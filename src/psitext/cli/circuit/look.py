@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from psitext.quantum import HeadCircuit
     from psitext.quantum.gates import Complex
 
+CIRCUIT_FILE = ".qasm"
 Sentence = Annotated[str | None, typer.Option("--text", help="A text whose ket is prepared before the head.")]
 
 
@@ -30,6 +31,7 @@ def cost(
 
     Example: psitext circuit cost runs/sst2-q --text "a gripping, funny film"
     """
+    _looked(model, text)
     head, ket = _read(model, text, no_pad)
     from psitext.cli.terminal import rows_table
     from psitext.quantum import cost as cost_of
@@ -50,14 +52,20 @@ def export(
 
     Example: psitext circuit export runs/sst2-q --to qasm3 -o head.qasm
     """
+    from psitext.cli import early
     from psitext.errors import UserError
 
     if out is None:
         raise UserError("name a file with -o")
-    head, ket = _read(model, text, no_pad)
+    early.output(out, (model,), "circuits")
+    if to == "pennylane":
+        early.ending(out, (".py",), "PennyLane scripts")
+        early.output(out.with_suffix(".npz"))
+    _looked(model, text)
     from psitext.quantum.export import writer
 
     write = writer(to)
+    head, ket = _read(model, text, no_pad)
     size = _large(head) if to == "qasm3" else 0
     if size:
         typer.echo(f"{size:,} gates, a line each: this takes minutes; --to qpy keeps the matrix", err=True)
@@ -65,18 +73,26 @@ def export(
     typer.echo(f"written: {out}")
 
 
-def _read(model: str, text: str | None, no_pad: bool) -> tuple[HeadCircuit, Complex | None]:
-    """The head of a model or circuit file, and the ket of a text."""
+def _looked(model: str, text: str | None) -> None:
+    """Refuse what can be refused before torch is loaded."""
     from psitext.cli import early
     from psitext.errors import UserError
 
-    if model.endswith(".qasm"):
+    if text is not None and model.endswith(CIRCUIT_FILE):
+        raise UserError("a circuit file cannot read a text; give --text with the model that it was made of")
+    if text is not None and not text.strip():
+        raise UserError("--text is empty; a ket is made from at least one word")
+    if not model.endswith(CIRCUIT_FILE):
+        early.model(model)
+
+
+def _read(model: str, text: str | None, no_pad: bool) -> tuple[HeadCircuit, Complex | None]:
+    """The head of a model or circuit file, and the ket of a text."""
+    if model.endswith(CIRCUIT_FILE):
         from psitext.quantum import read_qasm3
 
-        if text is not None:
-            raise UserError("a circuit file cannot read a text; give --text with the model that it was made of")
         return read_qasm3(Path(model)), None
-    early.model(model)
+    from psitext.cli.generate.sentences import tell_cut
     from psitext.model import load
     from psitext.nn.kets.qubits import check_width
     from psitext.quantum import from_model
@@ -84,7 +100,10 @@ def _read(model: str, text: str | None, no_pad: bool) -> tuple[HeadCircuit, Comp
     found = load(model)
     head = from_model(found)
     check_width(head.width, pad=not no_pad)
-    return head, None if text is None else head.kets(found.encode([text]))
+    if text is None:
+        return head, None
+    tell_cut(found, [text])
+    return head, head.kets(found.encode([text]))
 
 
 def _large(head: HeadCircuit) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -20,10 +21,13 @@ from psitext.cli.circuit.options import (
     State,
     Task,
 )
-from psitext.cli.options import DataDir, Label, Out, Pair, Text
+from psitext.cli.options import DataDir, Label, Out, Pair, Text, columns_given
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from psitext.quantum.training import Method
+    from psitext.text.examples import Example
 
 
 def run(
@@ -55,8 +59,11 @@ def run(
     from psitext.cli import early
 
     early.model(model)
+    early.output(results, (data, circuit), "files", "--results")
     if task is not None:
         early.task(task)
+    if data is not None:
+        early.table(data, text, pair, label)
     from psitext.cli.terminal import rows_table
     from psitext.experiments.circuits import scoring
     from psitext.experiments.results import lines
@@ -70,9 +77,11 @@ def run(
     config.machine()
     head = None if circuit is None else read_qasm3(circuit)
     found = load(model)
-    wanted, splits = scoring.examples_of(found, task, split, data, _columns(text, pair, label), data_dir)
+    command = f"psitext circuit run {shlex.quote(model)}"
+    wanted, splits = scoring.examples_of(found, task, split, data, columns_given(text, pair, label), data_dir, command)
     for name, examples in splits.items():
         some = scoring.drawn(examples, config)
+        _tell_empty(some)
         graded = scoring.graded(found, wanted, some, config, head=head)
         rows_table(graded.rows())
         typer.echo(f"{wanted.name} {name}: {len(some):,} of {len(examples):,} texts, {graded.run.described()}")
@@ -84,7 +93,9 @@ def train(
     model: ModelArgument,
     out: Out = None,
     task: Task = None,
-    split: Annotated[str, typer.Option("--split", help="The split to train on.")] = "train",
+    split: Annotated[
+        str | None, typer.Option("--split", help="The split of a task to train on.", show_default="train")
+    ] = None,
     data: Data = None,
     text: Text = None,
     pair: Pair = None,
@@ -93,7 +104,9 @@ def train(
     shots: Shots = 1000,
     noise: Noise = None,
     readout_error: ReadoutError = 0.0,
-    method: Annotated[str, typer.Option("--method", help="parameter-shift, or spsa (two runs a step).")] = "spsa",
+    method: Annotated[
+        str, typer.Option("--method", help="parameter-shift, or spsa (three circuits a text and step).")
+    ] = "spsa",
     steps: Annotated[int, typer.Option("--steps", min=1, help="Steps of Adam.")] = 20,
     lr: Annotated[float, typer.Option("--lr", help="Its rate.")] = 0.05,
     seed: Seed = 0,
@@ -110,18 +123,27 @@ def train(
         raise UserError("name a folder for the trained model with -o")
     early.choice("--method", method, ("parameter-shift", "spsa"))
     early.model(model)
+    early.folder(out)
     if task is not None:
         early.task(task)
+    if data is not None:
+        early.table(data, text, pair, label)
     from psitext.cli.terminal import rows_table
     from psitext.experiments.circuits import scoring, training
     from psitext.model import load
+    from psitext.model.folder import check_place
     from psitext.quantum import Course
+
+    check_place(out)
 
     config = scoring.CircuitConfig(shots=shots, noise=noise, readout_error=readout_error, limit=limit, seed=seed)
     config.machine()
     found = load(model)
-    wanted, splits = scoring.examples_of(found, task, split, data, _columns(text, pair, label), data_dir)
+    command = f"psitext circuit train {shlex.quote(model)} -o {shlex.quote(str(out))}"
+    part = split or ("train" if data is None else None)
+    wanted, splits = scoring.examples_of(found, task, part, data, columns_given(text, pair, label), data_dir, command)
     some = scoring.drawn(next(iter(splits.values())), config)
+    _tell_empty(some)
     course = Course(method=cast("Method", method), steps=steps, lr=lr, shots=shots, seed=seed)
     better, trained = training.trained(found, wanted, some, course, config.machine())
     rows_table(training.rows(trained))
@@ -129,8 +151,12 @@ def train(
     typer.echo(f"{trained.circuits:,} circuits; written: {out}")
 
 
-def _columns(text: str | None, pair: str | None, label: str | None) -> dict[str, str]:
-    return {name: value for name, value in (("text", text), ("pair", pair), ("label", label)) if value is not None}
+def _tell_empty(examples: Sequence[Example]) -> None:
+    """Say how many texts have no word: they are scored like any other, by what the model makes of nothing."""
+    empty = sum(not example.text.strip() for example in examples)
+    if empty:
+        which = f"{empty:,} of {len(examples):,} texts " + ("is empty" if empty == 1 else "are empty")
+        typer.echo(f"{which}; their ket is that of no words", err=True)
 
 
 COMMANDS = (run, train)

@@ -69,6 +69,9 @@ def compare(
     from psitext.experiments.compare import comparing
     from psitext.experiments.compare.starts import check_also
 
+    folder = out or comparing.default_folder(rows)
+    early.inside(folder, "report.html")
+
     def tell(sentence: str) -> None:
         typer.echo(sentence, err=True)
 
@@ -78,7 +81,7 @@ def compare(
         rows,
         contenders,
         comparing.with_limits(preset, seeds, minutes),
-        out or comparing.default_folder(rows),
+        folder,
         without=without or [],
         show=shown,
         tell=tell,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from psitext.cli.explain.options import (
+    LONGEST,
     CircuitArgument,
     Closing,
     Figure,
@@ -22,11 +23,14 @@ from psitext.cli.explain.options import (
     drawn,
     looked,
     texts_of,
+    told_long,
 )
 from psitext.cli.options import DataDir, Out
 
 if TYPE_CHECKING:
     from psitext.model.mps import Mps
+
+INSTEAD = "the limit of a chain without ends, which any --length shows, is mostly enough (Ctrl-C stops this)"
 
 
 def entanglement(
@@ -48,9 +52,13 @@ def entanglement(
     from psitext.cli.output import spoken
     from psitext.model import load
 
-    found = load(model).to_mps(
-        length, cast("Any", closing), cast("Any", metric), label=label, texts=texts_of(law, text)
-    )
+    loaded, texts = load(model), texts_of(law, text)
+
+    def state(words: int | None) -> Mps:
+        return loaded.to_mps(words, cast("Any", closing), cast("Any", metric), label=label, texts=texts)
+
+    found = state(length)
+    told_long(length, lambda words: state(words).record(), INSTEAD)
     record = found.record()
     if json:
         typer.echo(spoken(record))
@@ -110,7 +118,10 @@ def compress(
     length: Annotated[
         int | None,
         typer.Option(
-            "--length", help="T, the words of the texts that count.", show_default="the mean of the training's"
+            "--length",
+            max=LONGEST,
+            help="T, the words of the texts that count.",
+            show_default="the mean of the training's",
         ),
     ] = None,
     law: Law = None,
@@ -130,10 +141,26 @@ def compress(
     from psitext.experiments import evaluation
     from psitext.experiments.tensors import comparing
     from psitext.model import load
+    from psitext.model.folder import check_place
     from psitext.model.mps.smaller import analysis as sizes
 
-    found = load(model)
-    how: Any = {"metric": metric, "length": length, "texts": texts_of(law, text)}
+    if out is not None:
+        check_place(out)
+    found, texts = load(model), texts_of(law, text)
+    how: Any = {"metric": metric, "length": length, "texts": texts}
+
+    def work(words: int) -> None:
+        asked: Any = {**how, "length": words}
+        if analysis:
+            sizes(found, **asked)
+        if wanted:
+            found.compress(chi, tolerance, **asked)
+
+    told_long(
+        length,
+        work,
+        "without --length the texts of the training count, which are shorter (Ctrl-C stops this)",
+    )
     if analysis:
         rows_table(sizes(found, **how))
     if not wanted:
@@ -144,6 +171,8 @@ def compress(
     smaller = found.compress(chi, tolerance, **how)
     rows_table(comparing.rows(found, smaller, splits, {name: load(name) for name in beside or []}))
     typer.echo(f"predicted for texts of {smaller.length} words, {smaller.metric} metric")
+    if smaller.warning:
+        typer.echo(smaller.warning, err=True)
     if out is not None:
         smaller.model.save(out)
         typer.echo(f"model: {out}")
@@ -170,6 +199,7 @@ def _asked(
         early.model(name)
     if out is not None:
         _apart(out, [model, *beside])
+        early.folder(out)
 
 
 def _apart(out: Path, read: list[str]) -> None:

@@ -79,14 +79,7 @@ def _looked(sentences: list[str], model: str, bond: int | None, fidelity: float,
         raise UserError(f"--fidelity is above 0 and at most 1, not {fidelity:g}")
     early.ending(out, ENDINGS, "kets")
     early.model(model)
-    if out is not None and out.exists() and any(_same(out, name) for name in sentences):
-        raise UserError(f"-o {out} would overwrite the sentences that are read; name another file")
-
-
-def _same(out: Path, name: str) -> bool:
-    import os
-
-    return os.path.exists(name) and out.samefile(name)  # noqa: PTH110 - False for a text too long to be a path
+    early.output(out, sentences, "sentences")
 
 
 def _tell(found: Portrait, texts: list[str]) -> None:

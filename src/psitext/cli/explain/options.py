@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 CLOSINGS = ("readout", "ones")  # a test compares these with what the model knows
 METRICS = ("paper", "data")
 BASELINES = ("mean", "zero", "pad")
 
 CircuitArgument = Annotated[str, typer.Argument(help="A run or model folder of a recurrent arithmetic circuit.")]
+LONGEST = 100_000  # words of a chain: a side of each cut is kept, D^2 numbers
+LONG, SHORT = 2_000, 50  # words from which on it is said how long a chain takes, and of one that is quickly done
+PATIENCE = 10  # seconds for which nothing need be said
 Length = Annotated[
     int | None,
-    typer.Option("--length", help="T, the words of the chain.", show_default="50, or as many as the model reads"),
+    typer.Option(
+        "--length", max=LONGEST, help="T, the words of the chain.", show_default="50, or as many as the model reads"
+    ),
 ]
 Closing = Annotated[
     str,
@@ -69,9 +75,23 @@ def looked(
     for name, value in chosen.items():
         early.choice(f"--{name}", value, choices[name])
     early.ending(figure, (".svg", ".png"), "figures")
+    early.output(figure, (law,), option="--figure")
     if law is not None:
         early.table(str(law), text, None)
     early.model(model)
+
+
+def told_long(length: int | None, work: Callable[[int], object], instead: str) -> None:
+    """Say how long a long chain takes, by the time that ``work`` takes of short ones, and what would do instead."""
+    if length is None or length < LONG:
+        return
+    work(SHORT)  # the first time loads what it needs
+    began = time.monotonic()
+    work(2 * SHORT)
+    seconds = (time.monotonic() - began) * length / (2 * SHORT)
+    if seconds > PATIENCE:
+        about = f"{seconds:.0f} seconds" if seconds < 100 else f"{seconds / 60:.0f} minutes"
+        typer.echo(f"{length:,} words take about {about} here; {instead}", err=True)
 
 
 def drawn(figure: Path, json: bool) -> None:

@@ -79,8 +79,7 @@ def text(
     from psitext.cli.output import spoken
     from psitext.model import load
 
-    loaded = load(model)
-    found = loaded.explain(
+    found = load(model).explain(
         text,
         baseline=cast("Any", baseline),
         top=top,
@@ -92,7 +91,7 @@ def text(
     if json:
         typer.echo(spoken({**found.record(), "model": model}))
     else:
-        _tell(found, closing, loaded.temperature)
+        _tell(found, closing)
     if figure is not None and not found.words:
         typer.echo("no figure: there is no word to draw", err=True)
     elif figure is not None:
@@ -102,7 +101,7 @@ def text(
         drawn(figure, json)
 
 
-def _tell(found: Explanation, closing: int, temperature: float) -> None:
+def _tell(found: Explanation, closing: int) -> None:
     from psitext.cli.terminal import rows_table
     from psitext.model.mps.sentence import BASELINES
 
@@ -117,6 +116,7 @@ def _tell(found: Explanation, closing: int, temperature: float) -> None:
     typer.echo(f"{_said(found.answer)}; of a text without words: {_said(found.prior)}")
     value, nothing = float(found.logits[closing]), float(found.nothing[closing])
     typer.echo(f"{found.says[closing]}: {value:.4f}; {nothing:.4f} with {BASELINES[found.baseline]} in every place")
+    temperature = found.temperature
     if temperature != 1.0 and found.answer.probabilities:
         what = "log-odds" if len(found.says) == 1 else "logits"
         typer.echo(

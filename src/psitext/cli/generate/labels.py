@@ -71,6 +71,7 @@ def fit(
     if not 0 <= clarity < float("inf"):
         raise UserError(f"--clarity is 0 or above, not {clarity:g}")
     early.model(model)
+    early.folder(out)
     from psitext.cli.terminal import rows_table
     from psitext.experiments import control
     from psitext.experiments.control.data import labelled
@@ -78,21 +79,23 @@ def fit(
     from psitext.model import load
     from psitext.train.adversarial import GanConfig
 
-    check_place(out)  # before minutes are spent
-    examples, labels = labelled(data, task, text or "text", label or "label", data_dir, limit)
+    check_place(out)
+    given = labelled(data, task, text or "text", label or "label", data_dir, limit)
     tree = {"posterior": posterior, "clarity": clarity, "seed": seed, **({} if steps is None else {"steps": steps})}
-    found = control.fit(load(model), examples, labels, GanConfig.model_validate(tree))
+    for note in given.notes:
+        typer.echo(f"{task or data}: {note}", err=True)
+    found = control.fit(load(model), given.examples, given.labels, GanConfig.model_validate(tree))
     control.save(found, out, model)
     rows_table(
         [
             {"label": name, "sentences": found.facts["sentences"][name], "spread": f"{like.spread:.2f}",
              "directions": f"{like.directions:.2f}", "off": f"{like.off:.2f}"}
-            for name, like in zip(labels, found.likeness, strict=True)
+            for name, like in zip(given.labels, found.likeness, strict=True)
         ]
     )  # fmt: skip
     for warning in found.warnings():
         typer.echo(warning, err=True)
-    typer.echo(f"labels: {out}\nnext: psitext generate label {labels[0]} --model {out}")
+    typer.echo(f"labels: {out}\nnext: psitext generate label {given.labels[0]} --model {out}")
 
 
 def label(

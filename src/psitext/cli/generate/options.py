@@ -71,7 +71,11 @@ def positive(option: str, value: int | None) -> None:
 
 
 def how(model: Model, given: Mapping[str, Any]) -> Writing:
-    """The way to write that the options ask of this model."""
-    from psitext.model.writing import usual
+    """The way to write that the options ask of this model. Errors: longer sentences than it can write."""
+    from psitext.errors import UserError
+    from psitext.model.writing import decoder_of, usual
 
+    positions = decoder_of(model).config.max_len
+    if given.get("max_len", 1) >= positions:
+        raise UserError(f"--max-len is at most {positions - 1}: the decoder has {positions} positions")
     return replace(usual(model), **given)

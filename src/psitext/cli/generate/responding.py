@@ -95,7 +95,7 @@ def fit_responses(
 
     early.model(model)
     early.recipe(config, settings or [])
-    from psitext.cli.terminal import shown
+    from psitext.cli.terminal import shown, tell_notes
     from psitext.experiments.dialog import respond as train
 
     with shown("responses") as hook:
@@ -103,6 +103,7 @@ def fit_responses(
             model, data or (), dev=dev or (), style=style or (), data_dir=data_dir, out=out, config=config,
             settings=settings or [], hooks=[hook],
         )  # fmt: skip
+    tell_notes(folder)
     typer.echo(f"run: {folder}")
     typer.echo(f'next: psitext generate respond "..." --model {folder}')
 

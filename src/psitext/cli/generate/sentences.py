@@ -34,13 +34,10 @@ def read(*groups: Sequence[str], column: str | None = None) -> list[list[str]]:
 def looked(model: str, out: Path | None, read: Sequence[str] = ()) -> None:
     """Refuse what can be refused by names alone, before anything is read."""
     from psitext.cli import early
-    from psitext.errors import UserError
 
     early.model(model)
     early.ending(out, LINES, "sentences")
-    for name in read:
-        if out is not None and out.exists() and os.path.exists(name) and out.samefile(name):  # noqa: PTH110
-            raise UserError(f"-o {out} would overwrite the sentences that are read; name another file")
+    early.output(out, read, "sentences")
 
 
 def kept(records: Sequence[dict[str, Any]], out: Path) -> None:
@@ -81,8 +78,8 @@ def tell_cut(model: Model, *groups: Sequence[str]) -> None:
 def _sentences(argument: str, column: str | None) -> list[str]:
     """One argument's."""
     from psitext.errors import UserError
-    from psitext.text.examples import no_column
-    from psitext.text.rows import HUB, form_of, rows
+    from psitext.text.cells.columns import no_value
+    from psitext.text.rows import HUB, column_rows, form_of
 
     if not _is_file(argument):
         if not argument.strip():
@@ -92,9 +89,9 @@ def _sentences(argument: str, column: str | None) -> list[str]:
     form = "txt" if not table else None if argument.startswith(HUB) else form_of(Path(argument))
     name = column if column is not None and form != "txt" else "text"
     full, empty = [], 0
-    for row in rows(argument, columns=() if form in ("tsv", "csv") and name.isdecimal() else None, form=form):
+    for row in column_rows(argument, {"text": name}, form=form):
         if name not in row.fields:
-            raise no_column(argument, name, row.fields)
+            raise no_value(f"{argument} line {row.line}", name)
         text = row.fields[name].strip()
         empty += not text
         full += [text] if text else []

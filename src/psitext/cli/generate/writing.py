@@ -126,6 +126,7 @@ def _fits(prior: str, fit: str | None, covariance: str, keep: Path | None, colum
 
     early.choice("--covariance", covariance, COVARIANCES)
     early.ending(keep, (SAVED,), "priors")
+    early.output(keep, (), option="--keep")
     if prior.endswith(SAVED):
         if not Path(prior).is_file():
             raise UserError(f"there is no prior at {prior}")

@@ -30,7 +30,6 @@ from psitext.quantum.running import Run, measure
 from psitext.randomness import generator
 from psitext.score import metrics
 from psitext.text.examples import Example, Task
-from psitext.text.tasks import load_like
 
 
 class CircuitConfig(Config):
@@ -78,7 +77,13 @@ class Graded:
 
 
 def examples_of(
-    model: Model, name: str | None, split: str | None, data: str | None, columns: dict[str, str], data_dir: Path | None
+    model: Model,
+    name: str | None,
+    split: str | None,
+    data: str | None,
+    columns: dict[str, str],
+    data_dir: Path | None,
+    command: str = "psitext circuit run MODEL",
 ) -> tuple[Task, dict[str, list[Example]]]:
     """The task and its labelled examples by split: the user's file with these columns, or a task's.
 
@@ -87,9 +92,7 @@ def examples_of(
     task = evaluation.task_of(model, name)
     if task.kind not in ("classification", "regression"):
         raise UserError(f"{task.name} is a task of kind {task.kind}; a measurement gives a text a class or a score")
-    if data is not None:
-        return task, {Path(data).name: load_like(data, task.model_copy(update=columns))}
-    return task, evaluation.labelled_splits(task, split, None, data_dir)
+    return task, evaluation.labelled_splits(task, split, data, data_dir, columns, command)
 
 
 def drawn(examples: Sequence[Example], config: CircuitConfig) -> list[Example]:

@@ -351,6 +351,8 @@ def _claimed(out: Path, rows: Rows, config: CompareConfig) -> Iterator[None]:
                 write_rows(rows, out / ROWS)
                 write_atomic(out / SETTINGS, json.dumps(config.tree(), indent=2, ensure_ascii=False))
             yield
+    except KeyboardInterrupt:  # between trainings, or while a baseline is fitted
+        raise Stopped(out, how="the same command") from None
     finally:
         for folder in new:
             with suppress(OSError):  # one that holds anything stays

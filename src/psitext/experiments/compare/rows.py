@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -20,16 +19,13 @@ from psitext.errors import UserError, near
 from psitext.experiments.compare.settings import CompareConfig
 from psitext.files import write_atomic
 from psitext.randomness import bits
+from psitext.text.cells.checks import check_numbers, check_texts, number
 from psitext.text.examples import METRICS_OF_KIND, Example, Kind, Task, check_labels, examples
-from psitext.text.rows import HUB, Row, form_of, rows
-from psitext.text.tables import guessed_task, user_rows
+from psitext.text.rows import Row, column_rows
+from psitext.text.tables import LIKE_DATA, guessed_task
 
 TASK, TRAIN, DEV = "task.toml", "train.jsonl", "dev.jsonl"
 KINDS: tuple[Kind, ...] = ("classification", "regression")
-SIGNS = {"semicolons": ";", "bars (|)": "|", "tabs": "\t", "commas": ","}
-FORMS = {"csv": ",", "tsv": "\t"}
-ENDLESS = ("nan", "inf", "infinity")
-_COMMA = re.compile(r"[+-]?\d+,\d+")
 MANY = 10  # numbers up to which labels are surely classes
 FAR = 10.0  # training scores that lie or spread so far from 0, or less than a FARth, are slow to learn
 
@@ -78,7 +74,6 @@ def read_rows(
     column of numbers; one label only, or a label column that is none; ``dev`` the same file.
     """
     _check_names(path, columns, dev)
-    _check_separator(path, columns)
     found, missing = _kept(path, columns, config, limit)
     notes = [missing] if missing else []
     if len(found) < config.least_rows:
@@ -86,8 +81,8 @@ def read_rows(
             f"{path} has {len(found)} rows with text and label, of which nothing can be learnt; a comparison takes at "
             f"least {config.least_rows}, and says little below some hundred"
         )
-    _check_texts(path, found, columns)
-    _check_numbers(path, found, columns, config)
+    check_texts(path, found, columns.named)
+    check_numbers(path, found, columns.label, columns.kind, config.few_labels)
     if columns.kind != "regression":
         _check_label(path, found, columns, config)
     task = _with_metrics(
@@ -103,7 +98,7 @@ def read_rows(
         train, judging = divided(every, config.held_out)
         notes += _repeated(every)
     else:
-        train, (others, missing) = every, _kept(dev, columns, config, None)
+        train, (others, missing) = every, _kept(dev, columns, config, None, LIKE_DATA)
         judging = _examples(dev, others, task)
         notes += [missing] if missing else []
         notes += _shared(train, judging)
@@ -176,14 +171,14 @@ def _check_names(path: str, columns: Columns, dev: str | None) -> None:
         raise UserError(f"{dev} is given to train on and to judge by (--dev), which would judge nothing")
 
 
-def _kept(path: str, columns: Columns, config: CompareConfig, limit: int | None) -> tuple[list[Row], str]:
+def _kept(
+    path: str, columns: Columns, config: CompareConfig, limit: int | None, hint: str | None = None
+) -> tuple[list[Row], str]:
     """The rows that have text and label, ``limit`` of them at most, with these columns only; how many lacked one."""
     found: list[Row] = []
-    seen: dict[str, None] = {}
     total = missing = characters = 0
-    for row in _read(path, columns):
+    for row in column_rows(path, columns.named, hint=hint):
         total += 1
-        seen.update(dict.fromkeys(row.fields))
         fields = {name: row.fields[name] for name in columns.named.values() if name in row.fields}
         if not all(fields.get(name, "").strip() for name in columns.named.values()):
             missing += 1
@@ -194,7 +189,6 @@ def _kept(path: str, columns: Columns, config: CompareConfig, limit: int | None)
             found = _drawn(found, limit)
             characters = sum(len(text) for one in found for text in one.fields.values())
         _check_size(path, len(found) if limit is None else 0, characters, config)
-    _check_columns(path, columns, seen)
     if missing > config.most_missing * total:
         either = " or ".join(map(repr, columns.named.values()))
         raise UserError(
@@ -205,15 +199,6 @@ def _kept(path: str, columns: Columns, config: CompareConfig, limit: int | None)
         found = _drawn(found, limit)
     note = f"{missing:,} of {total:,} rows of {Path(path).name} have no text or no label and are left out"
     return found, note if missing else ""
-
-
-def _read(path: str, columns: Columns) -> Iterator[Row]:
-    """Rows, of a table with a header after a look at its columns; of JSON and Parquet a null is no column."""
-    whole = not path.startswith(HUB) and form_of(Path(path)) in ("tsv", "csv", "txt")
-    for number, row in enumerate(user_rows(path, tuple(columns.named.values()))):
-        if whole and not number:
-            _check_columns(path, columns, row.fields)
-        yield row
 
 
 def _drawn(found: Sequence[Row], limit: int) -> list[Row]:
@@ -228,31 +213,12 @@ def _check_size(path: str, count: int, characters: int, config: CompareConfig) -
         raise UserError(f"{path} has more than the {most} that a comparison reads; --limit 20000 takes a sample of it")
 
 
-def _check_columns(path: str, columns: Columns, there: Iterable[str]) -> None:
-    known = list(there)
-    for option, name in columns.named.items():
-        if name not in known:
-            meant = near(name, known)
-            raise UserError(f"{path} has no column {name!r} (--{option}){meant or '; it has: ' + ', '.join(known)}")
-
-
-def _check_texts(path: str, found: Sequence[Row], columns: Columns) -> None:
-    for option in ("text", "pair"):
-        name = columns.named.get(option)
-        if name is None or not found or not all(_is_number(row.fields[name]) for row in found):
-            continue
-        raise UserError(
-            f"the column {name!r} of {path} holds numbers only ({found[0].fields[name]!r} on line {found[0].line}), "
-            f"which are no sentences; name the column of texts with --{option}"
-        )
-
-
 def _check_label(path: str, found: Sequence[Row], columns: Columns, config: CompareConfig) -> None:
     """Refuse what is no column of classes, and say what it seems to be."""
     values = Counter(row.fields[columns.label].strip() for row in found)
     if len(values) <= config.few_labels or len(found) >= config.least_a_label * len(values):
         return
-    if all(map(_is_number, values)):
+    if all(number(value) is not None for value in values):
         if columns.kind is None and any(float(value) != int(float(value)) for value in values):
             return  # fractions: scores
         seems = "if it is a score, say --kind regression; if it is an id, name the label's column with --label"
@@ -262,53 +228,6 @@ def _check_label(path: str, found: Sequence[Row], columns: Columns, config: Comp
         f"the column {columns.label!r} of {path} has {len(values):,} different values in {len(found):,} rows, too many "
         f"to be classes; {seems}"
     )
-
-
-def _check_separator(path: str, columns: Columns) -> None:
-    """Refuse a table whose one column is a header that other signs part."""
-    if path.startswith(HUB) or (form := form_of(Path(path))) not in ("csv", "tsv"):
-        return
-    header = list(next(rows(path, columns=())).fields.values())
-    signs = {name: sign for name, sign in SIGNS.items() if sign != FORMS[form] and sign in header[0]}
-    if len(header) > 1 or not signs or header[0] in columns.named.values():
-        return
-    name, sign = next(iter(signs.items()))
-    wanted = "commas" if form == "csv" else "tabs"
-    how = "rename it to .tsv" if sign == "\t" else "rename it to .csv" if sign == "," else f"save it with {wanted}"
-    raise UserError(
-        f"{path} seems to be separated by {name}, where a .{form} is read with {wanted}, so that it has one column, "
-        f"{header[0][:60]!r}; {how}"
-    )
-
-
-def _check_numbers(path: str, found: Sequence[Row], columns: Columns, config: CompareConfig) -> None:
-    """Refuse scores that are not finite, and those with decimal commas, in a column that is one of numbers."""
-    first = {row.fields[columns.label].strip(): row for row in reversed(found)}
-    odd = {value: row for value, row in first.items() if not _is_number(value)}
-    strange = [value for value in odd if value.lower().lstrip("+-") in ENDLESS]
-    commas = [value for value in odd if _COMMA.fullmatch(value)]
-    if not odd or len(strange) + len(commas) < len(odd) or columns.kind == "classification":
-        return
-    if strange and (len(odd) < len(first) or columns.kind == "regression"):
-        line = odd[strange[-1]].line
-        raise UserError(
-            f"{path} line {line} has {strange[-1]!r} among the numbers of its column {columns.label!r}; leave such "
-            "rows out, or empty the field"
-        )
-    scores = len(odd) < len(first) or len(first) > config.few_labels or columns.kind == "regression"
-    if commas and scores:
-        dotted = commas[-1].replace(",", ".")
-        raise UserError(
-            f"{path} line {odd[commas[-1]].line} has {commas[-1]!r} in its column {columns.label!r}, which seems to be "
-            f"a number with a decimal comma; write {dotted}"
-        )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return bool(np.isfinite(float(text)))
-    except ValueError:
-        return False
 
 
 def _with_metrics(task: Task, metric: str | None) -> Task:
@@ -325,7 +244,7 @@ def _with_metrics(task: Task, metric: str | None) -> Task:
 
 
 def _examples(path: str, found: Sequence[Row], task: Task) -> list[Example]:
-    return [one for _, one in examples(found, task, path) if one is not None]
+    return [one for _, one in examples(found, task, path, checked=True) if one is not None]
 
 
 def _repeated(every: Sequence[Example]) -> list[str]:
@@ -362,7 +281,7 @@ def _cases(task: Task) -> list[str]:
 
 def _taken(task: Task, columns: Columns) -> list[str]:
     """What is to be said of labels that may be meant as scores."""
-    if columns.kind is not None or len(task.labels) <= MANY or not all(map(_is_number, task.labels)):
+    if columns.kind is not None or len(task.labels) <= MANY or any(number(name) is None for name in task.labels):
         return []
     told = f"{columns.label!r} holds {len(task.labels)} numbers, taken as classes"
     return [f"{told}; --kind regression makes scores of them"]

@@ -66,20 +66,34 @@ def words(text: str) -> list[str]:
     return text.lower().split()
 
 
-def labelled(
-    data: str | None, task: str | None, text: str, label: str, data_dir: Path | None, limit: int
-) -> tuple[list[Example], tuple[str, ...]]:
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Sentences to learn labels from."""
+
+    examples: list[Example]
+    labels: tuple[str, ...]
+    notes: tuple[str, ...]  # which of all that there are these are
+
+
+def labelled(data: str | None, task: str | None, text: str, label: str, data_dir: Path | None, limit: int) -> Given:
     """At most ``limit`` sentences of a file or of a task's training split, and the labels that there are.
 
     Errors: those of their readers; scores in place of labels.
     """
+    notes: tuple[str, ...] = ()
     if task is not None:
         known = load_task(task)
-        examples = filled(read_split(known, "train", data_dir, limit=limit).examples)
+        split = read_split(known, "train", data_dir, limit=limit)
+        examples, notes = split.examples, split.notes
     else:
-        examples, known = load_table(str(data), text=text, label=label)
-        order = np.argsort(bits(0, "limit", np.arange(len(examples))), kind="stable")[:limit]
-        examples = filled([examples[at] for at in np.sort(order)])
+        every, known = load_table(str(data), text=text, label=label)
+        order = np.argsort(bits(0, "limit", np.arange(len(every))), kind="stable")[:limit]
+        examples = [every[at] for at in np.sort(order)]
+        if len(examples) < len(every):
+            notes = (f"{limit:,} of {len(every):,} examples, drawn at random",)
     if known.kind != "classification" or known.pair is not None:
         raise UserError(f"{task or data} has no labels of single texts, so there is none to write by")
-    return examples, known.labels
+    found = filled(examples)
+    if empty := len(examples) - len(found):
+        notes = (*notes, f"{'1 of them is' if empty == 1 else f'{empty:,} of them are'} empty, and left out")
+    return Given(found, known.labels, notes)

@@ -22,6 +22,7 @@ from psitext.experiments.latents.records import fingerprint
 from psitext.files import folder_atomic, sha256, write_atomic
 from psitext.model import Model
 from psitext.model import load as load_model
+from psitext.model.shipped import located, names
 from psitext.train import checkpoint
 from psitext.train.adversarial import GanConfig, LatentGenerator, Likeness
 
@@ -35,7 +36,7 @@ class Saved(Config):
     format: int = FORMAT
     psitext: str
     labels: tuple[str, ...] = Field(min_length=2)
-    model: str  # where the model lies, from this folder
+    model: str  # where the model lies, from this folder; hf:..., or the name of one that ships with psitext
     fingerprint: str  # of its weights
     latent: int = Field(gt=0)  # P
     settings: GanConfig
@@ -56,7 +57,8 @@ def save(control: Control, folder: Path, model: str | Path) -> None:
     Errors: a place that holds something else.
     """
     check_place(folder)
-    place = str(model) if str(model).startswith("hf:") else os.path.relpath(model, folder)
+    name = str(model)
+    place = name if name.startswith("hf:") or located(name) != Path(name) else os.path.relpath(name, folder)
     saved = Saved(
         psitext=__version__,
         labels=control.labels,
@@ -86,7 +88,7 @@ def load(folder: Path, space: str | None = None) -> Control:
     Errors: no control there, a damaged one; no model there, or another one than the generator was trained on.
     """
     saved = read(folder)
-    place = space or (saved.model if saved.model.startswith("hf:") else str(folder / saved.model))
+    place = space or _place(saved.model, folder)
     model = _model(place, folder, space)
     if fingerprint(model.network, []) != saved.fingerprint:
         raise UserError(
@@ -121,6 +123,14 @@ def network(saved: Saved) -> LatentGenerator:
         settings = saved.settings
         made = LatentGenerator(saved.latent, len(saved.labels), settings.noise, settings.width, settings.layers)
     return made.requires_grad_(False).eval()
+
+
+def _place(model: str, folder: Path) -> str:
+    """Where the model of a folder is to be looked for."""
+    there = folder / model
+    return (
+        model if model.startswith("hf:") else str(there if there.exists() or model not in names() else located(model))
+    )
 
 
 def _model(place: str, folder: Path, space: str | None) -> Model:

@@ -121,6 +121,7 @@ def _trained(recipe: RespondRecipe, folder: RunFolder, hooks: Sequence[Hook]) ->
         "parameters": parameter_count(network),
         "turns": asdict(said.responses.counts),
         "contexts cut": int((said.contexts.cut > 0).sum()),
+        "notes": _notes(recipe, said, style),
         "steps": counters.step,
         "best step": counters.best_step,
         "tokens trained on": counters.tokens,
@@ -140,6 +141,24 @@ def _trained(recipe: RespondRecipe, folder: RunFolder, hooks: Sequence[Hook]) ->
     ranks.wait()
 
 
+def _notes(recipe: RespondRecipe, said: Dialogs, style: Gathered | None) -> list[str]:
+    """What a reader of the answers must know: what was left out or cut, and that nothing judged the run."""
+    found = [
+        f"{what}: trained on {counts.in_words}"
+        for what, counts in (("responses", said.responses.counts), ("style", style.counts if style else None))
+        if counts is not None and counts.kept < counts.read
+    ]
+    cut = int((said.contexts.cut > 0).sum())
+    if cut:
+        context = "1 context was" if cut == 1 else f"{cut:,} of {len(said.turns):,} contexts were"
+        found.append(f"{context} longer than {recipe.dialogs.context_len} tokens, and lost the oldest")
+    if not recipe.dialogs.dev:
+        found.append(
+            "there were no dialogues to judge by (--dev): nothing judged this run, and its last weights are kept"
+        )
+    return found
+
+
 def _source(said: Dialogs, style: Gathered | None, given: Halves, seed: int) -> Source:
     plain = DialogSource(said, given.reader, given.writer)
     return plain if style is None else StyleSource(plain, style, seed)
@@ -152,7 +171,7 @@ def _style(recipe: RespondRecipe, given: Halves) -> Gathered | None:
     own, _ = shared_out(recipe.style, recipe.style_share)
     dialogs = recipe.dialogs
     limits = SentencesConfig(max_words=dialogs.max_words, max_tokens=dialogs.max_tokens, max_len=dialogs.max_len)
-    return gather(own, given.reader, given.writer, limits)
+    return gather(own, given.reader, given.writer, limits, "dialogs")
 
 
 def _keep(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from psitext.encoders.bert import Bert
 from psitext.errors import UserError
+from psitext.experiments.export.checks import check_finite
 from psitext.heads.affine import SequenceHead
 from psitext.heads.decoding import Decoder, DecodingHead, LstmConfig
 from psitext.heads.pretraining import PretrainingHead
@@ -15,9 +16,12 @@ from psitext.model import Model
 def to_hf(model: Model, folder: Path) -> str:
     """A folder that ``transformers`` loads: BertModel, BertForPreTraining or BertForSequenceClassification, by the
     model's head; of a language model GPT2LMHeadModel or LlamaForCausalLM. Nothing is to be told of it.
+
+    Errors: another family or head; weights that are not finite; as ``write_bert`` and ``write_decoder``.
     """
     from psitext.hf.bert import write_bert
 
+    check_finite(model)
     if isinstance(model.network.head, DecodingHead):
         _decoder_to_hf(model, model.network.head.decoder, folder)
         return ""

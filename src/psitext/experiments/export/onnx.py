@@ -13,7 +13,6 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ import torch
 
 from psitext import __version__
 from psitext.errors import UserError
+from psitext.experiments.export.checks import ABOUT, check_finite, onnx_place
 from psitext.experiments.export.graph import CircuitReader, Graph
 from psitext.files import folder_atomic, write_atomic
 from psitext.hf.tokenizer_files import write_tokenizer
@@ -36,7 +36,7 @@ from psitext.train.network import Network
 
 FORMAT = 1
 OPSET = 18
-FILE, ABOUT = "model.onnx", "psitext.json"
+FILE = "model.onnx"
 ONE_FILE = 2**30  # bytes of weights beyond which they lie beside the graph; protobuf ends at two of these
 # What the file and the model both read before the export counts: nothing, little, much, and more than is read.
 SHORT, USUAL, LONG = (
@@ -56,13 +56,11 @@ Arrays = dict[str, npt.NDArray[Any]]
 def to_onnx(model: Model, folder: Path, one_file: int = ONE_FILE) -> str:
     """Write the folder, and return a sentence that says how far the file's values are from the model's.
 
-    Errors: ONNX missing; an encoder or a head without such a form; a file whose values are off.
+    Errors: as ``onnx_place``; weights that are not finite; an encoder or a head without such a form; a file whose
+    values are off.
     """
-    missing = [name for name in ("onnx", "onnxscript", "onnxruntime") if find_spec(name) is None]
-    if missing:
-        raise UserError(f"ONNX files need {', '.join(missing)}: pip install 'psitext[onnx]'")
-    if folder.exists() and not (folder / ABOUT).is_file() and (folder.is_file() or any(folder.iterdir())):
-        raise UserError(f"{folder} holds something else than an ONNX export; name another folder")
+    onnx_place(folder)
+    check_finite(model)
     graph = Graph(model)
     with folder_atomic(folder) as part:
         _write_graph(graph, part / FILE, one_file)

@@ -38,7 +38,7 @@ Fitted = Literal["gaussian", "mixture"]
 
 
 def posterior(model: Model, texts: Sequence[str]) -> Posterior:
-    """The Gaussians of N sentences. Errors: none; an empty one; a model without a latent space."""
+    """The Gaussians of N sentences. Errors: none; an empty one; a model without a latent space, or without numbers."""
     _space(model)
     if isinstance(texts, str):
         raise UserError("sentences must be a list of strings, not one string: write [sentence]")
@@ -46,6 +46,8 @@ def posterior(model: Model, texts: Sequence[str]) -> Posterior:
         raise UserError(f"sentence {empty} is empty; a latent is made from at least one word")
     found = model.encode(texts)
     assert isinstance(found, Posterior)
+    if not bool(found.vector.isfinite().all() & found.log_var.isfinite().all()):
+        raise UserError("the latents of this model are not finite: its training diverged, or its weights are damaged")
     return found
 
 

@@ -12,7 +12,7 @@ from psitext.experiments.queue.plan import (
     read_queue,
     recipe_of,
 )
-from psitext.experiments.queue.work import Show, work
+from psitext.experiments.queue.work import Show, left, work
 
 __all__ = [
     "Bench",
@@ -23,6 +23,7 @@ __all__ = [
     "Variant",
     "at_scale",
     "jobs",
+    "left",
     "queue_names",
     "read_queue",
     "recipe_of",

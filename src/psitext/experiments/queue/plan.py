@@ -1,13 +1,14 @@
 """What a queue is: the runs behind a table or a figure of a paper, as one file.
 
 A queue (``recipes/papers/<paper>/<artefact>.toml``) lists variants; a variant is a way to answer tasks, or to
-pre-train, with its seeds. The same artefact at the paper's own sizes is ``<artefact>-full.toml`` beside it.
+pre-train, with its seeds. The same artefact at the paper's own sizes is ``<artefact>-full.toml`` beside it, or the
+same file, where these are small (``scale = "both"``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +22,7 @@ from psitext.experiments.dialog.scoring import DialogTest
 from psitext.experiments.dialog.ways import recipe_for
 from psitext.experiments.lowresource.protocol import FewLabels, Plane
 from psitext.experiments.queue.lifting import Lifting
+from psitext.experiments.queue.likelihood import Bound
 from psitext.experiments.queue.rewriting import Rewriting
 from psitext.experiments.runs.recipes import AutoencodeRecipe, FinetuneRecipe, PretrainRecipe, Recipe, resolve_recipe
 from psitext.experiments.shipping.judging import Judging
@@ -38,9 +40,11 @@ SEEDED = (
 )  # ways that answer differently under another seed
 # Ways that follow no recipe.
 BY_VARIANT = (
-    "discocat", "appendix-a", "sweep", "control", "reconstruction", "lift", "as-is", "sentences",
+    "discocat", "appendix-a", "sweep", "control", "reconstruction", "lift", "as-is", "sentences", "space-as-is",
 )  # fmt: skip
+LEAVE_MODELS = ("pretrain", "finetune", "space")  # ways whose folder holds a model that other runs may start from
 Scale = Literal["mini", "full"]
+FULL = "-full"  # of the name of a queue at the paper's own sizes
 
 
 class Variant(Config):
@@ -68,9 +72,11 @@ class Variant(Config):
         "kets",
         "as-is",
         "sentences",
+        "space-as-is",
     ] = "finetune"
     recipe: str = "finetune"
-    init: str | None = None  # a name that --init gives a model for ("minilm"), or a model as elsewhere
+    # A name that --init gives a model for ("minilm"), another run of the queue, or a model as elsewhere.
+    init: str | None = None
     encoder: str | None = None  # of a space: its halves, likewise
     decoder: str | None = None
     tasks: tuple[str, ...]  # for pre-training, what its text is called; for a space, a corpus; for appendix A, its case
@@ -87,9 +93,16 @@ class Variant(Config):
     rewriting: Rewriting = Rewriting()  # settings of how = "reconstruction"
     lifting: Lifting = Lifting()  # settings of how = "lift"
     kets: Bonds = Bonds()  # settings of how = "kets"
+    bound: Bound = Bound()  # settings of how = "space" and "space-as-is"
     judging: Judging = Judging()  # settings of how = "as-is" and "sentences"
     against: tuple[str, ...] = ()  # variants with few labels whose scores are taken off from this one's
     splits: tuple[str, ...] = ()  # to score on; without any the task's dev splits, on which fine-tuning is scored too
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """What it starts from or is judged by, each a name that --init gives a model for."""
+        judge = {"respond": self.dialog.judge, "control": self.control.judge}.get(self.how)
+        return tuple(name for name in (self.init, self.encoder, self.decoder, judge) if name is not None)
 
 
 class Queue(Config):
@@ -98,6 +111,7 @@ class Queue(Config):
     title: str
     note: str = ""
     command: str = ""  # what a reader types to make the lines
+    scale: Literal["mini", "full", "both"] = "mini"  # sizes for two cores, the paper's own, or these, which are small
     all_metrics: bool = False  # a column for every metric, instead of one for every task
     curve: str = ""  # which loss on dev is drawn over tokens; none for a table
     beside: dict[str, dict[str, str]] = Field(
@@ -142,14 +156,13 @@ def queue_names() -> dict[str, Path]:
 
 def at_scale(name: str, scale: Scale) -> str:
     """The name of an artefact's queue at a scale. Errors: it has none of that scale."""
-    if scale == "mini" or name.endswith(".toml"):
-        return name
-    full = f"{name}-full"
     known = queue_names()
-    if name in known and full not in known:
-        there = ", ".join(one.removesuffix("-full") for one in known if one.endswith("-full"))
-        rest = f"; the paper's own sizes are there for: {there}" if there else ""
-        raise UserError(f"{name} has one scale only{rest}")
+    if scale == "mini" or name not in known or read_queue(name).scale != "mini":
+        return name
+    full = f"{name}{FULL}"
+    if full not in known:
+        there = ", ".join(one.removesuffix(FULL) for one in known if read_queue(one).scale != "mini")
+        raise UserError(f"{name} has one scale only; the paper's own sizes are there for: {there}")
     return full
 
 
@@ -170,6 +183,17 @@ def jobs(queue: Queue) -> Iterator[Job]:
         for task in variant.tasks:
             for seed in variant.seeds if variant.how in SEEDED else (0,):
                 yield Job(variant, task, seed)
+
+
+def with_own_models(bench: Bench, queue: Queue, job: Job) -> Bench:
+    """The bench on which the name of another run of the queue stands for the model that it leaves, that of the job's
+    seed where it has it; what --init says of a name goes before.
+    """
+    own = {}
+    for variant in (one for one in queue.runs if one.how in LEAVE_MODELS):
+        seed = job.seed if job.seed in variant.seeds else variant.seeds[0]
+        own[variant.name] = str(bench.out / Job(variant, job.task, seed).name)
+    return replace(bench, inits={**own, **bench.inits})
 
 
 def recipe_of(job: Job, bench: Bench) -> Recipe:
@@ -217,6 +241,8 @@ def hash_of(job: Job) -> str:
     recipe = recipe_of(job, Bench(Path(), Path(), None, {}))
     if job.variant.how == "respond":
         recipe = recipe.model_copy(update={"name": f"{recipe.name}: {recipe_hash(job.variant.dialog)}"})
+    if job.variant.how == "space" and job.variant.bound != Bound():
+        recipe = recipe.model_copy(update={"name": f"{recipe.name}: {recipe_hash(job.variant.bound)}"})
     if job.variant.sizes:
         recipe = recipe.model_copy(update={"name": f"{recipe.name}: {job.variant.sizes}"})
     settings = {"few-labels": job.variant.few, "few-labels-tuned": job.variant.few, "plane": job.variant.plane}

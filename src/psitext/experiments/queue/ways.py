@@ -23,18 +23,20 @@ from psitext.experiments.lowresource import fewlabels, injection, plane, tuned
 from psitext.experiments.lowresource.fewlabels import Finding
 from psitext.experiments.pretrain import make_tokenizer, pretrain_run
 from psitext.experiments.queue.lifting import lifts
+from psitext.experiments.queue.likelihood import likely
 from psitext.experiments.queue.plan import Bench, Job, hash_of, recipe_of
 from psitext.experiments.queue.rewriting import rewritten
 from psitext.experiments.results import lines, stamp
 from psitext.experiments.results.lines import ResultLine
+from psitext.experiments.runs import ranks
 from psitext.experiments.runs.folder import RunFolder
 from psitext.experiments.runs.recipes import (
     AutoencodeRecipe,
-    CorpusConfig,
     FinetuneRecipe,
     PretrainRecipe,
     RespondRecipe,
 )
+from psitext.experiments.runs.validation import dev_curve
 from psitext.experiments.shipping import judging
 from psitext.experiments.states.bonds import bonds
 from psitext.experiments.sweep.work import work as sweep_work
@@ -74,22 +76,28 @@ def _space(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
     folder = RunFolder(bench.out / job.name)
     model = autoencode_run(recipe, folder.path, [hook])
     result, began = folder.result(), time.monotonic()
-    where = None if bench.data_dir is None else str(bench.data_dir)
-    test = CorpusConfig(files=(f"corpus:{job.task}/test",), dir=where)
-    found = evaluation.judged_space(model, test, folder=folder.path / "bounds")
-    scores = {name: value for name, value in found.record().items() if name in JUDGED}
-    notes = {"parameters": result["facts"]["parameters"], "steps": result["counters"]["step"], "k": found.k}
-    notes["curve"] = injection.curve(folder.events())
-    rows = {"train": int(result["facts"]["sentences"]["kept"]), "test": found.sentences, "mi": found.mi_sentences}
+    limits = recipe.sentences.model_copy(update={"limit": None})
+    found = likely(model, job.task, job.variant.bound, bench.data_dir, folder.path / "bounds", limits)
+    notes = {**found.notes, "steps": result["counters"]["step"], "curve": injection.curve(folder.events())}
+    rows = {"train": int(result["facts"]["sentences"]["kept"]), **found.rows}
     seconds = result["counters"]["seconds"] + time.monotonic() - began
-    yield _line(job, "test", {name: scores[name] for name in JUDGED}, rows, seconds, notes)
+    yield _line(job, "test", found.metrics, rows, seconds, notes)
     _forget(folder)
+
+
+def _space_as_is(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
+    """A finished space or language model, judged likewise."""
+    began, folder = time.monotonic(), bench.out / job.name / "bounds"
+    found = likely(_given(job, bench), job.task, job.variant.bound, bench.data_dir, folder)
+    yield _line(job, "test", found.metrics, found.rows, time.monotonic() - began, found.notes)
 
 
 def _control(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
     """Sentences written with a label, by a space's generator or a rival, judged."""
-    space = bench.inits.get(str(job.variant.init), str(job.variant.init))
-    found = control_row(job.variant.control, job.task, space, bench.data_dir, job.seed, hook)
+    how, space = job.variant.control, bench.inits.get(str(job.variant.init), str(job.variant.init))
+    if how.judge is not None:
+        how = how.model_copy(update={"judge": bench.inits.get(how.judge, how.judge)})
+    found = control_row(how, job.task, space, bench.data_dir, job.seed, hook)
     yield _line(job, "dev", found.metrics, found.rows, found.seconds, found.notes)
 
 
@@ -101,23 +109,6 @@ def _respond(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
     done = dialog_row(recipe, job.variant.dialog, folder.path, bench.inits, [hook])
     yield _line(job, "test", done.metrics, done.rows, done.seconds, done.notes)
     _forget(folder)
-
-
-# What a table says of a space, of all that a report does.
-JUDGED = (
-    "ppl_word", "ppl_token", "neg_elbo", "kl", "rec", "mi", "active_units", "token_accuracy", "kl_marginal",
-)  # fmt: skip
-
-
-def dev_curve(events: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
-    """Losses on dev by what they are of, with the tokens trained on until then."""
-    points, tokens = [], 0
-    for event in events:
-        tokens = event.get("tokens", tokens)
-        if event["kind"] == "dev":
-            losses = {key.replace("_", " "): event[key] for key in event if key.startswith("loss_")}
-            points.append({"tokens": tokens, **losses})
-    return points
 
 
 def _finetune(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
@@ -331,6 +322,7 @@ WAYS: dict[str, Callable[[Job, Bench, Hook], Iterator[ResultLine]]] = {
     "discocat": _discocat,
     "pretrain": _pretrain,
     "space": _space,
+    "space-as-is": _space_as_is,
     "control": _control,
     "respond": _respond,
     "appendix-a": _appendix_a,
@@ -353,6 +345,7 @@ def _finetuning(job: Job, bench: Bench) -> FinetuneRecipe:
 
 def _forget(folder: RunFolder) -> None:
     """Checkpoints of a model that is saved; of a queue of many runs they would fill the disk."""
+    ranks.wait()  # until no process reads them
     shutil.rmtree(folder.path / "checkpoints", ignore_errors=True)
 
 

@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from psitext.errors import UserError
-from psitext.experiments.queue.plan import Bench, Job, Queue, hash_of, jobs
+from psitext.experiments.queue.plan import Bench, Job, Queue, hash_of, jobs, with_own_models
 from psitext.experiments.queue.ways import WAYS
 from psitext.experiments.results import lines
+from psitext.experiments.runs import ranks
 from psitext.experiments.sweep.work import missing
 from psitext.model.shipped import located
 from psitext.train.loop import Hook
@@ -20,35 +21,50 @@ from psitext.train.loop import Hook
 # Ways that start from a model.
 STARTED = (
     "finetune", "frozen", "space", "control", "respond", "few-labels", "few-labels-tuned", "plane", "reconstruction",
-    "lift", "kets", "as-is", "sentences",
+    "lift", "kets", "as-is", "sentences", "space-as-is",
 )  # fmt: skip
+SHARED = ("pretrain", "finetune", "space", "respond")  # ways in which several processes train one model
 Show = Callable[[str], AbstractContextManager[Hook]]
 
 
 def work(queue: Queue, bench: Bench, show: Show, only: Sequence[str] = ()) -> int:
-    """Do what is missing; returns how many runs were done now. ``only`` keeps the variants and tasks that it names."""
+    """Do what is missing; returns how many runs were done now. ``only`` keeps the variants and tasks that it names.
+
+    Several processes (under ``torchrun`` or ``accelerate launch``) do the runs that they can share, and leave the rest.
+    """
     done = 0
-    wanted = [job for job in jobs(queue) if not only or {job.variant.name, job.task} & set(only)]
+    wanted = _wanted(queue, only)
     for job in wanted:
-        _check_init(job, bench)  # of all of them before the first, which may take hours
+        _check_init(job, with_own_models(bench, queue, job))  # of all of them before the first, which may take hours
+    together = ranks.place()[1] > 1
     for job in wanted:
-        if _is_done(job, bench):
+        if ranks.agreed(_is_done(job, bench)) or (together and job.variant.how not in SHARED):
             continue
         with show(job.name) as hook:
-            for line in WAYS[job.variant.how](job, bench, hook):
-                lines.append(bench.results, line)
+            for line in WAYS[job.variant.how](job, with_own_models(bench, queue, job), hook):
+                if ranks.is_main():
+                    lines.append(bench.results, line)
         done += 1
     return done
 
 
+def left(queue: Queue, bench: Bench, only: Sequence[str] = ()) -> list[Job]:
+    """What is not done: after ``work`` by several processes, the runs that are work for one."""
+    return [job for job in _wanted(queue, only) if not _is_done(job, bench)]
+
+
+def _wanted(queue: Queue, only: Sequence[str]) -> list[Job]:
+    return [job for job in jobs(queue) if not only or {job.variant.name, job.task} & set(only)]
+
+
 def _check_init(job: Job, bench: Bench) -> None:
     """Refuse a run still to do whose model nobody has named: what its queue calls it is no place of a model."""
-    for init in (job.variant.init, job.variant.encoder, job.variant.decoder):
-        named = init is None or init in bench.inits or init.startswith("hf:") or located(init).exists()
+    for init in job.variant.models:
+        named = init in bench.inits or init.startswith("hf:") or located(init).exists()
         if named or job.variant.how not in STARTED or _is_done(job, bench):
             continue
         raise UserError(
-            f"{job.variant.name!r} starts from a model that the queue calls {init!r}; say which one it is with "
+            f"{job.variant.name!r} needs a model that the queue calls {init!r}; say which one it is with "
             f"--init {init}=<a run, a model folder, or hf:...>"
         )
 

@@ -47,6 +47,17 @@ class Stopped(UserError):
         super().__init__(f"{after}; {how or f'`psitext resume {folder}`'} goes on from there")
 
 
+class Taken(UserError):
+    """A place that belongs to something else: ``what`` says so, ``remedy`` is what the command line advises."""
+
+    def __init__(self, what: str, remedy: str = "give --out another folder") -> None:
+        super().__init__(what, remedy)
+        self.what, self.remedy = what, remedy
+
+    def __str__(self) -> str:
+        return f"{self.what}; {self.remedy}"
+
+
 def no_run(path: Path, what: str = "") -> UserError:
     """The error of a folder in which no run has started; one with a run for each seed names these."""
     seeds = sorted((file.parent for file in path.glob(f"seed-*/{RECIPE}")), key=lambda one: (len(one.name), one.name))
@@ -120,7 +131,7 @@ class RunFolder:
         if self._read("given") is not None:
             return False
         if self.path.is_dir() and any(file.name != LOCK and not left_over(file) for file in self.path.iterdir()):
-            raise UserError(f"{self.path} holds files that are no run's; give --out another folder")
+            raise Taken(f"{self.path} holds files that are no run's")
         return True
 
     def _remove(self, what: Callable[[Path], bool]) -> None:
@@ -134,8 +145,9 @@ class RunFolder:
             self._write(recipe, recipe)
             return recipe
         if recipe not in (given, settled) or not isinstance(settled, type(recipe)):
-            raise UserError(
-                f"{self.path} holds a run of another recipe; give --out another folder, or `psitext resume {self.path}`"
+            raise Taken(
+                f"{self.path} holds a run of another recipe",
+                f"give --out another folder, or `psitext resume {self.path}`",
             )
         return settled
 

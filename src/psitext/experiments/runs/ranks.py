@@ -8,6 +8,7 @@ from functools import cache
 
 import torch
 from accelerate import Accelerator, PartialState
+from accelerate.utils import broadcast_object_list
 
 
 def accelerator() -> Accelerator:
@@ -29,6 +30,13 @@ def is_main() -> bool:
 def main_first() -> AbstractContextManager[None]:
     """The main process runs the block, then the others: what it made, they find made."""
     return _state().main_process_first()  # type: ignore[no-any-return]
+
+
+def agreed(value: bool) -> bool:
+    """What the main process says, in all of them: each may see the disk at another moment."""
+    said = [value]
+    broadcast_object_list(said)
+    return said[0]
 
 
 def wait() -> None:

@@ -215,6 +215,7 @@ class AutoencodeRecipe(Config):
     pool: Literal["pooled", "cls", "mean"] | None = None  # what the posterior is made from; None = as the BERT has it
     decoder: DecoderConfig = CausalConfig()
     decoder_from: str | None = None
+    freeze_decoder: int = Field(default=0, ge=0)  # so many layers of a causal decoder, from below, with its words
     objective: ObjectiveConfig = ObjectiveConfig()
     train: TrainConfig = TrainConfig(epochs=1, batch_sequences=64)
     init: str | None = None
@@ -329,7 +330,11 @@ def _of_one_latent(tree: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[s
 # Keys of a recipe that say nothing once another one names a model that has its own, but for those that still count.
 TAKEN: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "encoder_from": ("--encoder", ("encoder.trunk", "tokenizer"), ()),
-    "decoder_from": ("--decoder", ("decoder", "writer"), ("latent", "injection", "position_shift", "dropout", "kind")),
+    "decoder_from": (
+        "--decoder",
+        ("decoder", "writer"),
+        ("latent", "injection", "init_std", "position_shift", "dropout", "kind"),
+    ),
     "words_from": ("--words", ("tokenizer",), ()),
     "init": ("--init", ("encoder", "decoder", "tokenizer", "writer"), ("family", "kind")),
 }

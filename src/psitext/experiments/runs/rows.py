@@ -10,7 +10,7 @@ from typing import Any
 
 from psitext.errors import UserError
 from psitext.experiments.runs import ranks
-from psitext.experiments.runs.folder import DATA, RunFolder
+from psitext.experiments.runs.folder import DATA, RunFolder, Taken
 from psitext.files import write_atomic
 from psitext.text.examples import Example
 
@@ -44,9 +44,9 @@ def _compare(folder: RunFolder, now: dict[str, dict[str, Any]]) -> None:
         if then.get(name) != now.get(name):
             counts = [f"{found[name]['rows']:,}" if name in found else "none" for found in (then, now)]
             how = f"{counts[0]} then, {counts[1]} now" if counts[0] != counts[1] else f"still {counts[0]}, but others"
-            raise UserError(
-                f"the {name} rows are not those that the run in {folder.path} began with ({how}); bring those back, "
-                "or give --out another folder"
+            raise Taken(
+                f"the {name} rows are not those that the run in {folder.path} began with ({how})",
+                "bring those back, or give --out another folder",
             )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -80,3 +81,14 @@ def task_metrics(sources: Mapping[str, SupervisedSource], task: Task) -> Validat
         return values
 
     return Validation(evaluate, task.headline, task.headline in LOWER_IS_BETTER)
+
+
+def dev_curve(events: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
+    """Losses on dev by what they are of, with the tokens trained on until then."""
+    points, tokens = [], 0
+    for event in events:
+        tokens = event.get("tokens", tokens)
+        if event["kind"] == "dev":
+            losses = {key.replace("_", " "): event[key] for key in event if key.startswith("loss_")}
+            points.append({"tokens": tokens, **losses})
+    return points

@@ -12,9 +12,8 @@ from psitext.errors import UserError
 from psitext.experiments.evaluation import Splits
 from psitext.model import Model
 from psitext.model.mps import Smaller
+from psitext.model.mps.smaller import weights
 from psitext.text.examples import Example
-
-WORDS = ("encoder.words.", "encoder.token.")  # where encoders keep the vectors of words
 
 
 def rows(original: Model, smaller: Smaller, splits: Splits, others: Mapping[str, Model]) -> list[dict[str, Any]]:
@@ -26,9 +25,9 @@ def rows(original: Model, smaller: Smaller, splits: Splits, others: Mapping[str,
     """
     predicted = smaller.predicted_error
     table = [
-        {"model": "circuit", "bond": smaller.of, **_size(original), "predicted error": 0.0},
-        {"model": "compressed", "bond": smaller.bond, **_size(smaller.model), "predicted error": predicted},
-        *({"model": name, "bond": model.encoder.config.width, **_size(model), "predicted error": ""}
+        {"model": "circuit", "bond": smaller.of, "weights": smaller.of_weights, "predicted error": 0.0},
+        {"model": "compressed", "bond": smaller.bond, "weights": smaller.weights, "predicted error": predicted},
+        *({"model": name, "bond": model.encoder.config.width, "weights": weights(model), "predicted error": ""}
           for name, model in others.items()),
     ]  # fmt: skip
     models = [original, smaller.model, *others.values()]
@@ -53,8 +52,3 @@ def answers(model: Model, examples: Sequence[Example]) -> npt.NDArray[np.float64
 def error(exact: npt.NDArray[np.float64], found: npt.NDArray[np.float64]) -> float:
     """||found - exact|| / ||exact||."""
     return float(np.linalg.norm(found - exact) / np.linalg.norm(exact))
-
-
-def _size(model: Model) -> dict[str, int]:
-    named = model.network.named_parameters()
-    return {"weights": sum(weight.numel() for name, weight in named if not name.startswith(WORDS))}

@@ -155,7 +155,8 @@ def _checked(latents: Tensor) -> tuple[Tensor, float]:
         raise UserError("a latent holds a number that is not finite, so no prior can be fitted to them")
     variance = float(wide.var(0, unbiased=False).mean())
     if not variance > 0:
-        raise UserError(f"a prior is fitted to several different sentences, and the latents of all {len(wide)} are one")
+        here = "there is one" if len(wide) == 1 else f"the latents of all {len(wide)} are one"
+        raise UserError(f"a prior is fitted to several different sentences, and {here}")
     return wide, FLAT * variance
 
 

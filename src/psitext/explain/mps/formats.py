@@ -112,7 +112,8 @@ def to_numpy(state: Chain | Sites) -> dict[str, npt.NDArray[Any]]:
     of sites ``site_0001``, ... and ``log_scale``.
     """
     if isinstance(state, Sites):
-        named = {f"site_{number:04}": array for number, array in enumerate(state.arrays, start=1)}
+        digits = max(4, len(str(state.length)))  # names sort as sites do
+        named = {f"site_{number:0{digits}}": array for number, array in enumerate(state.arrays, start=1)}
         return {**named, "log_scale": np.array(state.log_scale)}
     parts = {name: getattr(state, name).numpy(force=True).copy() for name in ("hidden", "inputs", "first", "last")}
     return {**parts, "length": np.array(state.length), "site": _core(state)}

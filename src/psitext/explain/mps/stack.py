@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -45,7 +46,8 @@ class Stack:
         """The most coefficients that each cut can have, min(p^m, p^(T-m), D)."""
         bond, sites = self.hidden.shape[-1], len(self.inputs)
         sizes = [self.inputs[site % sites].shape[-1] for site in range(self.length)]
-        return [min(_product(sizes[:m], bond), _product(sizes[: m - 1 : -1], bond)) for m in bonds]
+        before, after = _products(sizes, bond), _products(sizes[::-1], bond)
+        return [min(before[m], after[self.length - m]) for m in bonds]
 
 
 class Way(Protocol):
@@ -145,11 +147,6 @@ def _small(value: Tensor, axes: int, good: npt.NDArray[np.bool_]) -> tuple[Float
     return np.ldexp(safe, -exponent.reshape(column)), exponent.astype(np.float64)
 
 
-def _product(sizes: Sequence[int], most: int) -> int:
-    """The product, but ``most`` where it is more."""
-    found = 1
-    for size in sizes:
-        found *= size
-        if found >= most:
-            return most
-    return found
+def _products(sizes: Sequence[int], most: int) -> list[int]:
+    """The products of the first 0, 1, 2 ... sizes, but ``most`` from where one is more."""
+    return list(accumulate(sizes, lambda found, size: min(found * size, most), initial=1))

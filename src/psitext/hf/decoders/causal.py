@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from psitext.errors import UserError
 from psitext.heads.decoding import CausalConfig, Decoder, Writing
 from psitext.hf.decoders.injection import causal
 from psitext.hf.decoders.networks import build, first_position, has_embedding, has_memory, kv_width
@@ -87,6 +88,22 @@ class CausalDecoder(Decoder):
             return write(self, latent, how, prompt)
         finally:
             self.train(training)
+
+    def freeze(self, layers: int) -> None:
+        """Train the words' embedding and the lowest ``layers`` layers no more; of all layers, nothing but the matrices
+        of the latent. A tied output matrix is the embedding. Errors: UserError for more layers than there are, or where
+        nothing would be left to train.
+        """
+        config, parts = self.config, self.network.base_model
+        if layers > config.layers:
+            raise UserError(f"the decoder has {config.layers} layers, of which {layers} cannot be frozen")
+        if layers == config.layers and not config.latent:
+            raise UserError(f"a language model with all of its {layers} layers frozen has nothing to learn")
+        self.network.requires_grad_(layers == 0)
+        if layers < config.layers:
+            blocks, norm = (parts.h, parts.ln_f) if config.model == "gpt2" else (parts.layers, parts.norm)
+            for part in (*blocks[layers:], norm, *(() if config.tied else (self.network.lm_head,))):
+                part.requires_grad_(True)
 
     def injected(self, latent: Tensor) -> tuple[Tensor | None, Tensor | None]:
         """(B, L, G * E) the memory and (B, H) what is added to tokens, of (B, P) latents; None for what is not used."""

@@ -19,7 +19,7 @@ from torch import Tensor
 from psitext.errors import UserError
 from psitext.files import folder_atomic, os_error, usual_mode, write_atomic
 from psitext.heads.decoding import CausalConfig
-from psitext.hf.checkpoints import SETTINGS, locate, read_json, read_tensors
+from psitext.hf.checkpoints import SETTINGS, check_new, locate, read_json, read_tensors
 from psitext.hf.decoders.causal import CausalDecoder
 from psitext.hf.decoders.settings import from_theirs, to_theirs
 from psitext.randomness import generator
@@ -74,10 +74,7 @@ def write_decoder(
     vocabulary; a folder that is in use.
     """
     config = decoder.config
-    if folder.exists() and not folder.is_dir():
-        raise UserError(f"{folder} is a file; name a new folder for the checkpoint")
-    if folder.exists() and any(folder.iterdir()):
-        raise UserError(f"{folder} exists and is not empty; name a new folder for the checkpoint")
+    check_new(folder)
     if config.latent and not drop_latent:
         raise UserError(
             f"transformers' {ARCHITECTURES[config.model]} has no place for a latent of {config.latent} numbers; drop "

@@ -131,7 +131,8 @@ def circuit_of(model: Model, texts: Sequence[str] | None = None) -> Circuit:
     if not isinstance(encoder, Rac):
         raise UserError(
             f"this model is a {encoder.config.family}; only a recurrent arithmetic circuit (rac-tiny, or psitext "
-            "finetune --encoder rac) is a matrix product state"
+            "finetune --encoder rac) is a matrix product state (a sentence's ket is one under any model: `psitext "
+            "explain ket`, `psitext export --text`)"
         )
     if encoder.config.layers > 1:
         raise UserError(

@@ -70,6 +70,7 @@ class Explanation:
     entanglement_bits: (
         Tensor  # (n - 1, n - 1) row k after k words, column m - 1 at cuts m > k; else NaN. (0, 0): not made
     )
+    temperature: float  # of the calibration: probabilities are those of the logits divided by it
 
     @property
     def shown(self) -> int:
@@ -85,6 +86,7 @@ class Explanation:
             "cut": self.cut,
             "answer": {"label": self.answer.label, "probabilities": dict(self.answer.probabilities)},
             "prior": {"label": self.prior.label, "probabilities": dict(self.prior.probabilities)},
+            "temperature": self.temperature,
             "baseline": self.baseline,
             "closings": [
                 {
@@ -161,6 +163,7 @@ def explain(
         flips=_flips(model, circuit, chain, words, read, top) if there and circuit.labels else (),
         metric=metric,
         entanglement_bits=bits,
+        temperature=model.temperature,
     )
 
 

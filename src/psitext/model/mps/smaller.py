@@ -15,7 +15,7 @@ from torch import Tensor
 
 from psitext.assemble import build_encoder, build_head
 from psitext.encoders.automaton import Automaton, AutomatonConfig
-from psitext.encoders.rac import Rac
+from psitext.encoders.rac import Rac, RacConfig
 from psitext.errors import UserError
 from psitext.explain.mps.chain import Chain
 from psitext.explain.mps.compress.balanced import Balanced, balance, balance_to
@@ -26,6 +26,8 @@ from psitext.model.model import Model
 from psitext.model.mps.reading import Circuit, Metric, check_metric, circuit_of
 from psitext.nn.numerics import binary_exponent, scaled
 from psitext.train.network import Network
+
+WORDS = ("encoder.words.", "encoder.token.")  # where encoders keep the vectors of words
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +41,20 @@ class Smaller:
     schmidt: Tensor  # what each channel weighs over all T words, descending, squares of sum 1
     length: int  # T
     metric: Metric
+    weights: int  # of the model, besides word vectors
+    of_weights: int  # of the circuit
+    fewer: int  # the largest D' whose model has fewer weights than the circuit
+
+    @property
+    def warning(self) -> str:
+        """What there is to say where the smaller state makes a larger model; else nothing."""
+        if self.weights < self.of_weights:
+            return ""
+        return (
+            f"a smaller state ({self.bond} numbers for {self.of}), but no smaller model ({self.weights:,} weights for "
+            f"{self.of_weights:,}), since its matrices are full and a circuit's are products; up to "
+            f"{self.fewer} numbers (chi) have fewer"
+        )
 
 
 def compress(
@@ -55,16 +71,26 @@ def compress(
         raise UserError("say how small: by chi, the size of the smaller state, or by tolerance, a relative error")
     chain, root, metric = _asked(model, metric, length, texts)
     found = balance(chain, chi, root) if chi is not None else balance_to(chain, tolerance or 0.0, root)
-    bond = found.uniform.bond
+    smaller = _model(model, found, chain, metric)
+    few = max(bond for bond in range(1, chain.bond + 1) if _full(model, bond) < weights(model))
     return Smaller(
-        _model(model, found, chain, metric),
-        bond,
+        smaller,
+        found.uniform.bond,
         chain.bond,
         found.predicted_error,
         found.schmidt,
         chain.length,
         metric,
+        weights(smaller),
+        weights(model),
+        few,
     )
+
+
+def weights(model: Model) -> int:
+    """How many weights a model has besides the vectors of words."""
+    named = model.network.named_parameters()
+    return sum(weight.numel() for name, weight in named if not name.startswith(WORDS))
 
 
 def analysis(
@@ -97,6 +123,13 @@ def _asked(
     if len(chain.last) > 1:
         chain = replace(chain, last=chain.last - chain.last.mean(0))
     return chain, circuit.roots(chain.length) if metric == "data" else None, metric
+
+
+def _full(model: Model, bond: int) -> int:
+    """The weights of an automaton in a circuit's place: D'^2 (d_I + 1) of its core, D' to begin with, and a head."""
+    encoder, classes = model.encoder.config, max(1, len(model.asked().labels))
+    assert isinstance(encoder, RacConfig)
+    return bond**2 * (encoder.features + 1) + bond + classes * (bond + 1)
 
 
 def _length(circuit: Circuit) -> int:

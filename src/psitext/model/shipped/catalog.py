@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from psitext.errors import UserError, near
+from psitext.errors import Unknown, UserError, near
 
 FOLDER = Path(__file__).parents[2] / "shipped"
 SETTINGS, CARD = "config.json", "card.md"
@@ -42,9 +42,9 @@ def located(source: str | Path) -> Path:
     return FOLDER / name if not os.path.exists(name) and name in names() else Path(source)  # noqa: PTH110 - never an error
 
 
-def missing(source: str | Path) -> UserError:
+def missing(source: str | Path) -> Unknown:
     """The error of a model that is not there, with the shipped models of like names."""
-    return UserError(f"there is no model at {source}{near(str(source), names()) or '; `psitext models` lists names'}")
+    return Unknown(f"there is no model at {source}", str(source), names(), "; `psitext models` lists names")
 
 
 def entries() -> list[Entry]:

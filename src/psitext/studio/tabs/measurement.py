@@ -101,7 +101,7 @@ def told(found: Measured, cost: Cost) -> str:
             f"{_in_words(found.head)} Qubit 0 is the most significant bit.",
             wide=True,
         ),
-        markup.table("What it costs", ("what", "how much"), _costs(cost)),
+        markup.table("What it costs", ("what", "how much"), [(row["what"], row["cost"]) for row in cost.rows()]),
         markup.paragraph(
             "A logit is what the read-out gives a class before the logits become probabilities: the mean over the "
             f"shots of the weight of what was read. A standard error of {cost.logit_error:g} is one of every logit.",
@@ -109,20 +109,6 @@ def told(found: Measured, cost: Cost) -> str:
         ),
     ]
     return markup.answer(*parts)
-
-
-def _costs(cost: Cost) -> list[tuple[str, str]]:
-    """The rows of a cost, which say of shots what it is that they find."""
-    plain = {
-        f"shots for a standard error of {cost.logit_error:g}": (
-            f"shots until the standard error of every logit is {cost.logit_error:g}"
-        ),
-        f"shots for an error below {cost.logit_error:g} in 95 of 100": (
-            f"shots until, in 95 of 100 measurements, no logit is wrong by more than {cost.logit_error:g}, whatever "
-            "the sentence"
-        ),
-    }
-    return [(plain.get(row["what"], row["what"]), row["cost"]) for row in cost.rows()]
 
 
 def _in_words(head: HeadCircuit) -> str:

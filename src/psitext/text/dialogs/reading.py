@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from psitext.errors import UserError
+from psitext.text.cells.columns import no_column
 from psitext.text.rows import rows
 from psitext.text.tokenizer.words import tight
 
@@ -39,7 +40,7 @@ def dialogs(
         for row in rows(path):
             name = "text" if list(row.fields) == ["text"] else column
             if name not in row.fields:
-                raise UserError(f"{path} line {row.line} has no column {name!r}; it has: {', '.join(row.fields)}.")
+                raise no_column(f"{path} line {row.line}", name, row.fields)
             said = [" ".join(one.split()) for one in row.fields[name].split(end)]
             utterances = tuple(plain(one) if tidy else one for one in said if one)
             if len(utterances) > 1:

@@ -116,7 +116,10 @@ def gather_turns(stream: Iterable[Turn], reader: Tokenizer, writer: CausalTokeni
                 break
     counts = Counts(kept=len(kept), **counted)
     if not kept:
-        raise UserError(f"no response is left: {counts.in_words}; name other dialogues, or raise dialogs.max_words")
+        raise UserError(
+            f"no response is left: {counts.in_words}; name other dialogues, or raise a limit, --set "
+            "dialogs.max_words=..., max_tokens or max_len"
+        )
     given = contexts([turn.context for turn in kept], reader, config.context_len)
     said = tuple(turn.response for turn in kept)
     return Dialogs(tuple(kept), given, Sentences(said, counts, flat(read), flat(written)))

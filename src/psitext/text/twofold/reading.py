@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from psitext.errors import UserError
+from psitext.text.cells.columns import no_column
 from psitext.text.lines import COMPRESSED
-from psitext.text.rows import ENDINGS, HUB, MAX_DOCUMENT, Form, form_of, rows
+from psitext.text.rows import ENDINGS, HUB, MAX_DOCUMENT, Form, column_rows, form_of
 
 
 def corpus_lines(paths: Sequence[Path | str], *, column: str = "text") -> Iterator[str]:
@@ -24,11 +25,10 @@ def corpus_lines(paths: Sequence[Path | str], *, column: str = "text") -> Iterat
     for path in paths:
         form = None if str(path).startswith(HUB) else _form(Path(path))
         name = "text" if form == "txt" else column
-        numbered = form in ("tsv", "csv") and column.isdecimal()
         told = False
-        for row in rows(path, columns=() if numbered else None, form=form, limit=MAX_DOCUMENT):
+        for row in column_rows(path, {"text": name}, form=form, limit=MAX_DOCUMENT):
             if name not in row.fields:
-                raise UserError(f"{path} line {row.line} has no column {name!r}; it has: {', '.join(row.fields)}.")
+                raise no_column(f"{path} line {row.line}", name, row.fields, "name it with --text")
             if text := row.fields[name].strip():
                 told = True
                 yield text

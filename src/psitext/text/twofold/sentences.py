@@ -77,12 +77,16 @@ class Sentences:
 
 
 def gather(
-    stream: Iterable[str | None], reader: Tokenizer | None, writer: CausalTokenizer, config: SentencesConfig
+    stream: Iterable[str | None],
+    reader: Tokenizer | None,
+    writer: CausalTokenizer,
+    config: SentencesConfig,
+    table: str = "sentences",
 ) -> Sentences:
     """Keep the sentences of a stream that are within the limits; None, the end of a document, is passed over.
 
     Without a ``reader``, for a language model, only what is written counts. Memory: the texts, the flat tokens, and
-    one block of sentences at work. Errors: nothing is left.
+    one block of sentences at work. Errors: nothing is left; the sentence names the keys of the recipe's ``table``.
     """
     texts: list[str] = []
     read, written = _Flat(), _Flat()
@@ -108,8 +112,8 @@ def gather(
     counts = Counts(sum(counted), *counted)
     if not texts:
         raise UserError(
-            f"no sentence is left: {counts.in_words}; name other text, or raise sentences.max_words, max_tokens "
-            "or max_len"
+            f"no sentence is left: {counts.in_words}; name other text, or raise a limit, --set {table}.max_words=..., "
+            "max_tokens or max_len"
         )
     return Sentences(tuple(texts), counts, read.flat(), written.flat())
 

@@ -1,0 +1,43 @@
+"""Columns that a table has, and the one sentence about those that it lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from psitext.errors import UserError, near, nearest
+
+MOST, LONGEST = 12, 40  # columns, and letters of each, that a sentence lists
+
+
+def check_columns(where: str, wanted: Mapping[str, str], fields: Iterable[str], hint: str | None = None) -> None:
+    """Refuse a table that lacks one of the ``wanted`` columns, by the option that names each ("text" for --text).
+
+    ``hint`` takes the place of the advice to use these options.
+    """
+    there = list(fields)
+    lacking = {option: name for option, name in wanted.items() if name not in there}
+    if lacking:
+        options = " and ".join(f"--{option}" for option in lacking)
+        advice = f"name {'it' if len(lacking) == 1 else 'them'} with {options}"
+        raise no_column(where, list(lacking.values()), there, advice if hint is None else hint)
+
+
+def no_column(where: str, names: str | Sequence[str], fields: Iterable[str], hint: str = "") -> UserError:
+    """The error of one column, or several, that are not there: those that are, the likest first, and what to do."""
+    missing = [names] if isinstance(names, str) else list(names)
+    there = list(fields)
+    like = [one for name in missing for one in nearest(name, there)]
+    listed = [_short(one) for one in dict.fromkeys((*like, *there))]
+    meant = near(missing[0], there) if len(missing) == 1 else ""
+    has = ", ".join(listed[:MOST]) + (f" and {len(listed) - MOST:,} more" if len(listed) > MOST else "")
+    said = f"{where} has no column{'' if len(missing) == 1 else 's'} {' and '.join(map(repr, map(_short, missing)))}"
+    return UserError(f"{said}{f'{meant} It' if meant else '; it'} has: {has or 'none'}{f' ({hint})' if hint else ''}")
+
+
+def no_value(where: str, name: str) -> UserError:
+    """The error of a record without a value in a column that others have."""
+    return UserError(f"{where} has no value for {name!r}; give it one, or leave the record out")
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 4]} ..."
