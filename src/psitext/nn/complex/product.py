@@ -68,6 +68,7 @@ def _three(z: Tensor, re: Tensor, im: Tensor, bias: Tensor | None, conjugate: bo
     if bias is None:
         out[1] = out[0]
     else:
+        bias = bias.to(z.dtype)  # of another dtype it would make sums of that one, twice as large, and round them
         torch.add(out[0], bias[1], out=out[1])
         out[0] += bias[0]
     out[0].addmm_(x, less.to(z.dtype).mT)
@@ -79,4 +80,4 @@ def _four(z: Tensor, re: Tensor, im: Tensor, bias: Tensor | None, conjugate: boo
     along, across = z @ re.to(z.dtype).mT, z @ im.to(z.dtype).mT
     sign = -1 if conjugate else 1
     out = torch.stack([torch.sub(along[0], across[1], alpha=sign), torch.add(along[1], across[0], alpha=sign)])
-    return out if bias is None else out.add_(bias[:, None])
+    return out if bias is None else out.add_(bias[:, None].to(z.dtype))
