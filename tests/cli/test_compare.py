@@ -77,7 +77,7 @@ WRONG = {
     "good.csv --also full --only majority": r".*full is not a model: it has no config\.json",
     "good.csv --config absent.toml": r"bert-frozen would start from bert-tinny \(leave out with .*\): .*bert-tinny.*",
     "good.csv --out full": r"full holds files that are no comparison's; give --out another folder",
-    "good.csv --out good.csv": r"cannot write good\.csv/report\.html: a part of that path is a file; .*",
+    "good.csv --out good.csv": r"cannot write good\.csv: that is a file, and a folder is to be there; .*",
     "good.csv --seeds 0": r"invalid value for '--seeds': .*",
 }
 
@@ -143,9 +143,41 @@ comparing.try_out = asked
 """
 
 
-def test_known_an_interrupt_says_that_the_same_command_goes_on(place: Path) -> None:
-    command = ["compare", "good.csv", "--config", "few.toml", "--seeds", "1", "--only", "majority", "--out", "stopped"]
-    done = door.start(*command, cwd=place, before=STOPPED).wait()
+STOPPED_READING = """
+import os, signal
+from psitext.experiments.compare import rows
+own = rows.read_rows
+def asked(*given, **named):
+    os.kill(os.getpid(), signal.SIGINT)
+    return own(*given, **named)
+rows.read_rows = asked
+"""
+
+
+def test_known_an_interrupt_while_the_table_is_read_says_so(place: Path) -> None:
+    done = door.start("compare", "good.csv", "--out", "unread", cwd=place, before=STOPPED_READING).wait()
+    assert (done.code, done.out) == (130, "")
+    assert done.err == "psitext: interrupted while good.csv was read; nothing of it is kept\n"
+    assert not (place / "unread").exists()
+
+
+STOPPED_TRYING = """
+import os, signal
+from psitext.experiments.compare import budget
+own = budget.finetune_run
+def asked(*given):
+    def hook(event):
+        os.kill(os.getpid(), signal.SIGINT)  # in the trial that tells how long a step takes
+    return own(*given[:2], [hook])
+budget.finetune_run = asked
+"""
+
+
+@pytest.mark.parametrize(("only", "before"), [("majority", STOPPED), ("rac", STOPPED_TRYING)])
+def test_known_an_interrupt_says_that_the_same_command_goes_on(only: str, before: str, place: Path) -> None:
+    out = f"stopped-{only}"
+    command = ["compare", "good.csv", "--config", "few.toml", "--seeds", "1", "--only", only, "--out", out]
+    done = door.start(*command, cwd=place, before=before).wait()
     assert done.code == 130, done
     assert done.err.splitlines()[-1] == "psitext: interrupted; the same command goes on from there"
     assert door.run(*command, cwd=place).code == 0

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, cast
 
 import typer
 
 from psitext.cli.options import DataDir, Out, Settings
 
+SCALES = ("mini", "full")
 Jobs = Annotated[int, typer.Option("--jobs", min=1, help="Processes of a sweep, one thread each.")]
 
 
@@ -42,20 +43,16 @@ def reproduce(
     from psitext.experiments.results import pages
     from psitext.files import write_atomic
 
+    early.choice("--scale", scale, SCALES)
     if artefact is None:
         for name, path in queue.queue_names().items():
             typer.echo(f"{name:28} {queue.read_queue(name).title if path else ''}")
         return
-    artefact = queue.at_scale(artefact, _scale(scale))
+    artefact = queue.at_scale(artefact, cast("Any", scale))
     wanted = queue.read_queue(artefact)
     named = _named(init or [])
     _known("--only", only or [], [name for run in wanted.runs for name in (run.name, *run.tasks)], artefact)
-    _known(
-        "--init",
-        named,
-        [name for run in wanted.runs for name in run.models],
-        artefact,
-    )
+    _known("--init", named, [name for run in wanted.runs for name in run.models], artefact)
     stem = artefact.removesuffix(".toml").replace("/", "-")
     bench = queue.Bench(out or Path("runs") / stem, results / f"{stem}.jsonl", data_dir, named, jobs)
     early.inside(bench.out, "runs")
@@ -239,14 +236,6 @@ def discocat(
     score_table(results)
     rows_table([{"split": split, **share} for split, share in reach.items()])
     rows_table(evaluation.baseline_scores(*found))
-
-
-def _scale(given: str) -> Literal["mini", "full"]:
-    from psitext.errors import UserError
-
-    if given not in ("mini", "full"):
-        raise UserError(f"--scale takes mini or full, not {given!r}")
-    return "mini" if given == "mini" else "full"
 
 
 def _known(option: str, given: Iterable[str], names: Sequence[str], artefact: str) -> None:

@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 import toys
+from psitext.cli.terminal import described
 from psitext.errors import UserError
+from psitext.experiments.run import resume
 from psitext.experiments.runs import folder as runs
 from psitext.experiments.runs.folder import RunFolder, Stopped, no_run
 from psitext.files import write_atomic
+from psitext.train.loop import Event
 
 RECIPE = toys.finetuning(task="toy-tags")
 
@@ -160,6 +163,21 @@ def test_law_events_beyond_the_checkpoint_are_dropped(tmp_path: Path) -> None:
     assert RunFolder(tmp_path / "harmed").rewind() == 100
     assert (tmp_path / "harmed" / "checkpoints" / "best-00000100").is_dir()
     assert (run.path / "metrics.jsonl").read_bytes() == before
+
+
+def test_law_damaged_checkpoints_are_told_when_a_run_goes_on_from_before(tmp_path: Path) -> None:
+    """Nobody shall lose days without a word; the run's numbers are those that it would have had."""
+    run = RunFolder(tmp_path / "run")
+    shutil.copytree(toys.trained("words"), run.path)
+    shutil.rmtree(run.path / "model")
+    (run.path / "result.json").unlink()
+    for path in run.path.glob("checkpoints/step-*/model.safetensors"):
+        path.write_bytes(path.read_bytes()[:100])
+    told: list[Event] = []
+    resume(run.path, hooks=[told.append])
+    assert told[0] == {"kind": "rewound", "step": 0, "damaged": "step-00000100"}
+    assert "goes on from step 0, since what is later is damaged: step-00000100" in described(told[0])
+    assert run.result()["scores"] == RunFolder(toys.trained("words")).result()["scores"]
 
 
 def test_known_results(tmp_path: Path) -> None:

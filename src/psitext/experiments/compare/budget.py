@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 from psitext.errors import UserError
 from psitext.experiments.compare.settings import Contender
 from psitext.experiments.finetune import finetune_run
+from psitext.experiments.runs.folder import Stopped
 from psitext.experiments.runs.recipes import FinetuneRecipe
 from psitext.files import write_atomic
 from psitext.train.loop import Event
@@ -86,7 +87,10 @@ def _tried(recipe: FinetuneRecipe, steps: int) -> tuple[float, float]:
     short = short.model_copy(update={"train": short.train.model_copy(update={"log_every": 1})})
     with TemporaryDirectory(prefix="psitext-trial-") as folder:
         began = time.monotonic()
-        finetune_run(short, Path(folder) / "trial", [hook])
+        try:
+            finetune_run(short, Path(folder) / "trial", [hook])
+        except Stopped:  # the trial's folder goes; what can be gone on with is the comparison
+            raise KeyboardInterrupt from None
         whole = time.monotonic() - began
     a_step = _median_gap(stamps)
     return a_step, max(whole - len(stamps) * a_step, 0.0)

@@ -203,6 +203,11 @@ class RunFolder:
             write_atomic(self.path / METRICS, "".join(line + "\n" for line in kept))
         return step
 
+    def damaged_after(self, step: int) -> list[str]:
+        """Checkpoints beyond the one that the run goes on from: it would go on from them if they were whole."""
+        found = (path.name for path in (self.path / CHECKPOINTS).glob("step-*"))
+        return sorted(name for name in found if int(name.removeprefix("step-")) > step)
+
     def finish(self, result: dict[str, Any]) -> None:
         """Write the result; from here on the run is done."""
         write_atomic(self.path / RESULT, json.dumps(result, indent=2, ensure_ascii=False))

@@ -45,7 +45,10 @@ def train(
     optimizer = build_optimizer(trained.encoder, trained.head, recipe.train.optim)
     recipe = _settled(folder, recipe, trained, optimizer, score, source, accelerator)
     if accelerator.is_main_process:
-        folder.rewind()
+        step = folder.rewind()
+        if damaged := folder.damaged_after(step):
+            for hook in hooks:
+                hook({"kind": "rewound", "step": step, "damaged": ", ".join(damaged)})
     accelerator.wait_for_everyone()
 
     def log(event: Event) -> None:
