@@ -255,7 +255,7 @@ def test_law_a_place_is_tried_and_left_as_it_was(tmp_path: Path, folder: bool) -
     ("name", "folder", "why"),
     [
         ("there", False, "that is a folder"),
-        ("a.txt", True, "that is a file"),
+        ("a.txt", True, "that is a file, and a folder is to be there"),
         ("a.txt/b", False, "a part of that path is a file"),
         ("a.txt/b/c", True, "a part of that path is a file"),
         ("n" * 300, False, "the name is too long"),

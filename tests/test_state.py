@@ -128,6 +128,7 @@ def test_known_a_bond_applies_its_scale_where_that_fits() -> None:
         Bond(torch.ones(1, 2), torch.tensor([100.0])).to_real()
     wide = Bond(torch.ones(1, 2, dtype=torch.float64), torch.tensor([100.0], dtype=torch.float64))
     assert torch.isfinite(wide.to_real()).all()
+    assert bond[:0].to_real().shape == (0, 2)
     torch.testing.assert_close(bond.to_ket().vector, SentenceState(bond.vector).to_ket().vector)
 
 

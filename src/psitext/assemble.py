@@ -233,10 +233,11 @@ def _affine(task: Task, config: HeadConfig) -> AffineConfig:
 
 
 def _memory() -> float:
-    """Bytes that the machine has, as far as the system says."""
-    if not hasattr(os, "sysconf"):
+    """Bytes of memory that the machine has; infinity where the system does not tell."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
         return math.inf
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 FILLS = ("normal_", "uniform_", "trunc_normal_", "xavier_uniform_", "kaiming_uniform_", "orthogonal_")

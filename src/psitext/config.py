@@ -199,13 +199,12 @@ def _complaint(cls: type[BaseModel], error: ValidationError) -> str:
     first = next((one for one in found if one["type"] == "extra_forbidden"), found[0])
     steps, keys = _place(cls, first["loc"])
     where = ".".join(steps) or "the recipe"
+    message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "extra_forbidden":
         return f" has an unknown key {where!r}{near(steps[-1], keys)}"
     if not steps and first["type"] == "value_error":  # from a check of the whole, whose values are a page
-        message = first["msg"].removeprefix("Value error, ")
         return f": {message}"
     if first["type"] == "value_error" and isinstance(first["input"], Mapping):  # the same of a table
-        message = first["msg"].removeprefix("Value error, ")
         return f", table {where}: {message}"
     if first["type"] == "missing":
         return f" lacks {where!r}"
@@ -214,7 +213,6 @@ def _complaint(cls: type[BaseModel], error: ValidationError) -> str:
         names = known.split(", ")
         said = near(tag, names) or "; there are: " + ", ".join(names)
         return f" sets {where}.{key} to {tag!r}{said}"
-    message = first["msg"].removeprefix("Value error, ")
     return f" sets {where} to {first['input']!r}: {message[0].lower()}{message[1:]}"
 
 

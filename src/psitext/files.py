@@ -15,7 +15,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 from psitext.errors import UserError
 
@@ -65,8 +65,9 @@ def check_place(path: Path, *, folder: bool = False) -> None:
         if path.is_dir() and not folder:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if path.exists() and not path.is_dir() and (folder or not path.is_file()):
-            kind = "file" if path.is_file() else "device"
-            raise UserError(f"cannot write {path}: that is a {kind}; nothing was changed")
+            kind = "a file" if path.is_file() else "a device"
+            wanted = ", and a folder is to be there" if folder else ""
+            raise UserError(f"cannot write {path}: that is {kind}{wanted}; nothing was changed")
         above = next(place for place in path.absolute().parents if os.path.lexists(place))
         first = path.absolute().relative_to(above).parts[0]
         _check_beside(above / first)
@@ -74,12 +75,9 @@ def check_place(path: Path, *, folder: bool = False) -> None:
 
 def _check_beside(path: Path) -> None:
     """Write a byte where the content of ``path`` would be written first."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    beside = _named(path, "part")
     try:
-        with beside.open("wb") as file:
-            file.write(b"\0")
-            file.flush()
-            os.fsync(file.fileno())
+        _write_through(beside, b"\0")
     except FileNotFoundError:  # how /proc and its like say it
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path)) from None
     finally:
@@ -92,12 +90,9 @@ def write_atomic(path: Path, content: str | bytes) -> None:
     data = content.encode() if isinstance(content, str) else content
     with saying_why(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+        beside = _named(path, "part")
         try:
-            with beside.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+            _write_through(beside, data)
             beside.replace(path)
         finally:
             with suppress(OSError):
@@ -111,8 +106,7 @@ def folder_atomic(path: Path) -> Iterator[Path]:
 
     An existing ``path`` is replaced: it is moved aside before the new one takes its name, then deleted.
     """
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    aside = path.with_name(f".{path.name}.{os.getpid()}.old")
+    beside, aside = _named(path, "part"), _named(path, "old")
     with saying_why(path):
         shutil.rmtree(beside, ignore_errors=True)
         beside.mkdir(parents=True)
@@ -271,6 +265,19 @@ def sha256(path: Path) -> str:
 
 def _inside(path: Path, folder: Path) -> bool:
     return path.absolute().is_relative_to(folder.absolute())
+
+
+def _named(path: Path, kind: Literal["part", "old"]) -> Path:
+    """Where this process keeps what becomes ``path``, or what was there before; ``left_over`` knows such names."""
+    return path.with_name(f".{path.name}.{os.getpid()}.{kind}")
+
+
+def _write_through(path: Path, data: bytes) -> None:
+    """Write a file and have it on the disk."""
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _sync(path: Path) -> None:

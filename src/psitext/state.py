@@ -207,12 +207,10 @@ class Bond(State):
     def to_real(self) -> Tensor:
         """The vectors with their scale; refuses where that leaves the range of the dtype."""
         vector = State.to_real(self)  # super() does not work in a dataclass with slots
-        size = vector.detach().abs().amax(-1)  # (B,)
-        worst = float(torch.where(size > 0, size.log() + self.log_scale.detach(), -torch.inf).max())
-        if worst >= float(np.log(torch.finfo(vector.dtype).max)) or not bool(
-            (self.log_scale < OVERFLOW[vector.dtype]).all()
-        ):
-            scale = float(self.log_scale.detach().max())
+        size, log_scale = vector.detach().abs().amax(-1), self.log_scale.detach()  # (B,)
+        largest = torch.where(size > 1, size.log(), 0.0) + log_scale  # of the scale and of what it multiplies
+        if not bool((largest < OVERFLOW[vector.dtype]).all()):
+            scale = float(log_scale.max())
             raise UserError(
                 f"a bond of scale exp({scale:.1f}) does not fit {vector.dtype}: in training it has diverged, and a "
                 "lower train.optim.lr helps; as a ket it has no scale"

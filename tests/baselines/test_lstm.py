@@ -207,10 +207,33 @@ def test_law_one_token_may_begin_end_and_pad(way: str) -> None:
 
 
 def test_known_ways_that_exclude_each_other() -> None:
-    with pytest.raises(UserError, match="not both at once"):
+    with pytest.raises(UserError, match="sampled or searched by beams, not both"):
         decoder().write(latents(1), Writing(sample=True, beams=2))
-    with pytest.raises(UserError, match="as many different sentences as beams, 2, not 3"):
+    with pytest.raises(UserError, match="3 sentences from one latent take at least as many beams, not 2"):
         decoder().write(latents(1), Writing(beams=2, samples=3))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_known_weights_that_are_not_finite_write_nothing(way: str) -> None:
+    for bad in (torch.nan, torch.inf):
+        made = decoder()
+        with torch.no_grad():
+            made.output.weight[3].fill_(bad)
+        with pytest.raises(UserError, match="the scores of the next word are not finite"):
+            made.write(latents(2), WAYS[way])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_known_no_latent_is_no_sentence(way: str) -> None:
+    assert decoder().write(latents(0), WAYS[way]).shape[0] == 0
+
+
+def test_law_a_temperature_near_0_draws_the_best_word() -> None:
+    scores = torch.tensor([[3.0, 9.0, -torch.inf, 8.0], [-5.0, -9.0, -7.0, -torch.inf]])
+    draws = torch.tensor([0.0, 0.99], dtype=torch.float64)
+    for temperature in (1e-3, 1e-45, 5e-324):
+        found = picked(scores, draws, Writing(sample=True, temperature=temperature))
+        assert found.tolist() == [1, 0]
 
 
 def test_law_writing_leaves_the_mode_and_ignores_dropout() -> None:

@@ -12,11 +12,12 @@ import torch
 
 import door
 import racs
+import tellers
 import tiny
 from psitext.assemble import HeadConfig, build_head
 from psitext.heads.measurement import MeasurementConfig
 from psitext.heads.modulus import ModulusConfig
-from psitext.model import TEXT, Model, Sentences
+from psitext.model import TEXT, Model, Sentences, load
 from psitext.text.supervised import TextConfig
 from psitext.text.tokenizer import train as train_tokenizer
 from psitext.train.network import Network
@@ -60,6 +61,13 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
             for weight in getattr(damaged.network.head, part).parameters():
                 weight.fill_(float("nan"))
         damaged.save(folder / name)
+    for name, model in (("space-nan", tellers.space()), ("lm-nan", tellers.language_model())):
+        model.save(folder / name)
+        damaged = load(folder / name)
+        with torch.no_grad():
+            for weight in damaged.network.head.parameters():
+                weight.fill_(float("nan"))
+        damaged.save(folder / name)
     rows = "".join(f"a fine film,{label}\n" for label in ("good", "bad") * 10)
     (folder / "rows.csv").write_text(f"text,label\n{rows}")
     (folder / "other.qasm").write_text("OPENQASM 3.0;\n")
@@ -77,6 +85,9 @@ COMMANDS = {
     "finetune --encoder rac --data rows.csv --set train.optim.lr=1e6 --out far": "it has diverged",
     "finetune --encoder rac --data rows.csv --words nowhere": "there is no model at nowhere",
     # Weights that are no numbers.
+    "generate sample -m space-nan": "the scores of the next word are not finite",
+    "generate sample -m space-nan --sample": "the scores of the next word are not finite",
+    "generate sample -m lm-nan": "the scores of the next word are not finite",
     "predict fine --model rac-nan": "the answer to text 1 is no finite number",
     "predict fine -m rac-nan -o out.csv": "the answer to text 1 is no finite number",
     "encode fine --model rac-nan": "the state of text 1 is not finite",

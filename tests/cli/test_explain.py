@@ -38,6 +38,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     replace(racs.model(), task=racs.task(pair="second")).save(folder / "pairs")
     (folder / "bert").symlink_to(toys.trained("words"))
     toys.table(folder / "labelled.csv", [("text", "label"), ("a fine film", "good"), ("odd", "bad"), ("fine", "bad")])
+    toys.table(folder / "own.csv", [("review", "mood"), ("a fine film", "good"), ("odd", "bad"), ("fine", "bad")])
     toys.table(folder / "texts.csv", [("review",), ("a fine film",), ("odd odd",)])
     return folder
 
@@ -156,6 +157,17 @@ def test_known_compression(place: Path) -> None:
     )
 
 
+def test_known_compression_measured_on_a_file_of_other_columns(place: Path) -> None:
+    """--text is of both files, --label of the labelled one."""
+    ways = ["--chi", "3", "--law", "texts.csv", "--text", "review", "--label", "mood", "-o"]
+    own = said(place, "compress", "rac", *ways, "own-small", "--data", "own.csv").splitlines()
+    toys.table(place / "own.txt", [("a fine film",), ("odd odd",)])
+    same = ["--chi", "3", "--law", "own.txt", "--data", "labelled.csv", "-o", "own-same"]
+    assert [line.split() for line in own[1:3]] == [
+        line.split() for line in said(place, "compress", "rac", *same).splitlines()[1:3]
+    ]
+
+
 def test_known_compression_by_tolerance_and_what_each_size_costs(place: Path) -> None:
     out = said(place, "compress", "filled", "--tolerance", "0.9", "--analysis", "--metric", "paper", "-o", "smaller")
     found = load(place / "filled").compress(tolerance=0.9, metric="paper")
@@ -233,6 +245,13 @@ REFUSED = {
     "compress rac --tolerance -1 -o x": r"a tolerance is a relative error of at least 0, not -1",
     "compress rac --chi 3 -o rac": r"-o rac is, or lies in, a model that is read here .*; name another folder",
     "compress rac --chi 3 -o x --data absent.csv": r"there is no file absent\.csv.*",
+    "compress rac --chi 3 -o x --data own.csv": r"own\.csv has no columns 'text' and 'label'; it has: review, mood "
+    r"\(name them with --text and --label\)",
+    "compress rac --chi 3 -o x --data own.csv --text review --label moods": r"own\.csv has no column 'moods'; .*",
+    "compress rac --chi 3 -o x --text review": r"--text names a column of the files of --law and --data; name one .*",
+    "compress rac --chi 3 -o x --law texts.csv --text review --label mood": r"--label names a column of the file of .*",
+    "compress rac --chi 3 -o x --split dev": r"this model was fine-tuned on a file of your own .*, as in "
+    r"`psitext compress rac --chi 3 -o x --data mood\.csv --text text --label label`",
     "compress rac --chi 3 -o x --task sts2": r"no task called 'sts2'.*",
     "compress rac --chi 3 -o x --beside absent": r"there is no model at absent; `psitext models` lists names",
     "compress rac --chi 3 -o x --beside three": r"three answers mood, which has other labels than mood",

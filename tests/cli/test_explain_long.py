@@ -33,7 +33,7 @@ def test_law_only_what_takes_long_is_told(monkeypatch: pytest.MonkeyPatch, capsy
 def test_law_a_long_chain_is_told_and_ends_at_once(tmp_path: Path, verb: str) -> None:
     racs.model().save(tmp_path / "rac")
     child = door.start(*verb.split(), "--length", str(options.LONGEST), cwd=tmp_path)
-    door.until(lambda: "words take about" in child.err.read_text(encoding="utf-8"))
+    door.until(lambda: child.err.exists() and "words take about" in child.err.read_text(encoding="utf-8"))
     child.kill(signal.SIGINT)
     done = child.wait()
     assert (done.code, done.out) == (130, "") and done.err.endswith("psitext: interrupted\n"), done

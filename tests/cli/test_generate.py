@@ -16,11 +16,14 @@ import tiny
 from psitext.cli.generate import options, sentences
 from psitext.experiments.latents import telling
 from psitext.experiments.latents.told import Told
+from psitext.experiments.runs.folder import RunFolder
+from psitext.experiments.runs.recipes import AutoencodeRecipe
 from psitext.explain.latent import neighbours, paths, prior, prior_file
 from psitext.model import TEXT, Model, Sentences, load
 from psitext.model.writing import usual
 from psitext.text.supervised import TextConfig
 from psitext.text.tokenizer import train as train_tokenizer
+from psitext.text.twofold import SentencesConfig
 from psitext.train.network import Network
 
 A, B, C = tellers.SENTENCES[0], tellers.SENTENCES[5], tellers.SENTENCES[9]
@@ -249,3 +252,13 @@ def refused(place: Path, args: list[str], why: str) -> None:
     assert (done.code, done.out) == (2, ""), done
     assert re.fullmatch(rf"psitext: {why}\n", done.err), done.err
     assert door.files(place) == before
+
+
+def test_known_an_evaluation_leaves_out_what_the_training_of_the_space_left_out(place: Path) -> None:
+    tellers.space().save(place / "run" / "model")
+    order = ["evaluate", "--data", "words.txt", "--sentences", "2", "--draws", "1", "-m"]
+    (place / "words.txt").write_text(f"{A}\n{B}\n{C}\n{A} {B}\n")
+    for most, kept in ((64, "4 of 4 sentences"), (len(A.split()), "of too many words")):
+        RunFolder(place / "run").settle(AutoencodeRecipe(sentences=SentencesConfig(max_words=most)))
+        done = door.run(*order, "run", cwd=place)
+        assert done.code == 0 and kept in done.out, done

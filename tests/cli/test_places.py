@@ -117,13 +117,20 @@ def test_law_a_folder_is_no_file_and_is_refused_before_the_work(place: Path, ord
     assert "that is a folder" in refused(place, order, "there")
 
 
+@pytest.mark.parametrize("order", ["compare texts.csv -o {}", "demo -o {}", "sweep rac --task toy-sentiment -o {}"])
+def test_law_a_file_is_no_folder_to_be_filled(place: Path, order: str) -> None:
+    assert refused(place, order, "texts.csv").startswith(
+        "psitext: cannot write texts.csv: that is a file, and a folder"
+    )
+
+
 def test_known_inputs_and_parts_of_models_are_no_outputs(place: Path) -> None:
     (place / "broken" / "checksums.json").write_text("{}")
     orders = {
         "explain ket fine -m broken -o broken/config.json": "-o broken/config.json is a file of a model; name another",
         "circuit run broken --data texts.csv --results texts.csv": "--results texts.csv would overwrite the files that",
         "circuit export broken.qasm -o broken.qasm": "-o broken.qasm would overwrite the circuits that are read",
-        "compress broken --chi 3 -o texts.csv": "cannot write texts.csv: that is a file; nothing was changed",
+        "compress broken --chi 3 -o texts.csv": "cannot write texts.csv: that is a file, and a folder is to be there",
         "compress broken --chi 3 -o there": "does not name model.safetensors",  # a folder that is empty is a place
     }
     (place / "broken.qasm").write_text("OPENQASM 3.0;\n")

@@ -12,11 +12,12 @@ import tellers
 import toys
 from psitext.errors import UserError
 from psitext.experiments import evaluation
-from psitext.experiments.runs.folder import Stopped
-from psitext.experiments.runs.recipes import CorpusConfig
+from psitext.experiments.runs.folder import RunFolder, Stopped
+from psitext.experiments.runs.recipes import AutoencodeRecipe, CorpusConfig, FinetuneRecipe
 from psitext.model import Model, load
 from psitext.text.examples import Example, Task
 from psitext.text.tasks import load_task, read_split
+from psitext.text.twofold import SentencesConfig
 
 
 @pytest.fixture(scope="module")
@@ -128,3 +129,14 @@ def test_law_an_evaluation_that_is_interrupted_says_what_is_kept(
     assert report.sentences == 12
     with pytest.raises(UserError, match="is a file"):
         evaluation.judged_space(tellers.space(), part, draws=2, folder=tmp_path / "some.txt")
+
+
+def test_known_a_space_is_judged_on_sentences_as_long_as_those_of_its_training(tmp_path: Path) -> None:
+    trained = AutoencodeRecipe(sentences=SentencesConfig(max_words=100, limit=5))
+    RunFolder(tmp_path / "run").settle(trained)
+    RunFolder(tmp_path / "classifier").settle(FinetuneRecipe())
+    for name in ("run", "run/model"):
+        assert evaluation.trained_limits(str(tmp_path / name)) == SentencesConfig(max_words=100)
+    for name in ("classifier", "elsewhere", "run/other"):
+        assert evaluation.trained_limits(str(tmp_path / name)) is None
+    assert evaluation.trained_limits("hf:run") is None

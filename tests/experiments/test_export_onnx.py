@@ -20,7 +20,7 @@ import vaes
 from psitext.assemble import build_encoder, build_head
 from psitext.baselines.recurrent import RecurrentConfig
 from psitext.errors import UserError
-from psitext.experiments.export import onnx, plain, to_onnx
+from psitext.experiments.export import checks, onnx, plain, to_onnx
 from psitext.experiments.export.graph import Graph
 from psitext.heads.affine import AffineConfig
 from psitext.heads.modulus import ModulusConfig
@@ -191,7 +191,7 @@ def test_known_what_has_no_such_form(tmp_path: Path, monkeypatch: pytest.MonkeyP
         Graph(model(recurrent))
     with pytest.raises(UserError, match="leaves unknown words out"):
         Graph(model(tiny.bert(), unknown="drop"))
-    monkeypatch.setattr(onnx, "find_spec", lambda name: None if name == "onnxruntime" else object())
+    monkeypatch.setattr(checks, "find_spec", lambda name: None if name == "onnxruntime" else object())
     with pytest.raises(UserError, match=r"ONNX files need onnxruntime: pip install 'psitext\[onnx\]'"):
         to_onnx(model(tiny.bert()), tmp_path / "out")
 

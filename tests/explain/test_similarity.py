@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -79,17 +78,6 @@ def test_known_a_word_that_the_vocabulary_lacks() -> None:
     assert word_similarity("crane", ["crane a", "a crane"], unknowing).unknown
     assert not word_similarity("crane", ["one crane", "a crane"], unknowing).unknown
     assert not word_similarity("crane", ["crane a", "a crane"], encode).unknown
-
-
-def test_known_means_by_sense() -> None:
-    found = word_similarity("bank", ["bank a", "bank b", "bank river c"], encode)
-    same, other = found.by_sense(["money", "money", "river"])
-    assert same == pytest.approx(found.contextual[0, 1])
-    assert other == pytest.approx((found.contextual[0, 2] + found.contextual[1, 2]) / 2)
-    assert math.isnan(found.by_sense(["x", "x", "x"])[1])
-    assert math.isnan(found.by_sense(["x", "y", "z"])[0])
-    with pytest.raises(ValueError, match="2 senses for 3 sentences"):
-        found.by_sense(["x", "y"])
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ import torch
 from pydantic import ValidationError
 
 import spaces
-from psitext.heads.decoding import CausalConfig, DecodingHead, LstmConfig, asked, drawn, wanted
+from psitext.errors import UserError
+from psitext.heads.decoding import CausalConfig, DecodingHead, LstmConfig, Writing, asked, drawn, wanted
 from psitext.state import Posterior, SentenceState
 
 MADE = spaces.Made(sizes=(3, 1, 5))
@@ -74,6 +75,12 @@ def test_law_a_head_reads_posteriors_only() -> None:
 def test_law_shapes_that_do_not_fit_are_refused(settings: dict[str, object], word: str) -> None:
     with pytest.raises(ValidationError, match=word):
         CausalConfig(**settings)
+
+
+@pytest.mark.parametrize("settings", [{"temperature": np.inf}, {"temperature": np.nan}, {"top_p": 0.0}, {"top_k": -1}])
+def test_known_draws_from_no_distribution_are_refused(settings: dict[str, float]) -> None:
+    with pytest.raises(UserError, match="temperature is above 0 and finite, top_p above 0"):
+        Writing(sample=True, **settings).check()  # type: ignore[arg-type]
 
 
 def test_known_kinds_say_what_they_are() -> None:

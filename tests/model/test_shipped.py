@@ -55,13 +55,18 @@ def test_law_a_path_comes_before_a_name(ours: Path, tmp_path: Path) -> None:
     assert shipped.located("small-bert") == Path("small-bert")
 
 
-@pytest.mark.parametrize("name", ["../other", "./small-bert", "small-bert/", "small-bert/../sentiment", ".", "", "*"])
+def test_law_the_empty_name_is_no_folder() -> None:
+    with pytest.raises(UserError, match=r"^the name of the model is empty; give a run, .* `psitext models` lists$"):
+        shipped.located("")
+
+
+@pytest.mark.parametrize("name", ["../other", "./small-bert", "small-bert/", "small-bert/../sentiment", ".", "*"])
 def test_law_a_name_is_no_path(ours: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     elsewhere = tmp_path / "deeper" / "down"
     elsewhere.mkdir(parents=True)
     monkeypatch.chdir(elsewhere)
     assert shipped.located(name) == Path(name)
-    if name not in (".", ""):
+    if name != ".":
         with pytest.raises(UserError, match="there is no model at"):
             load(name)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -14,7 +15,7 @@ from torch import Tensor
 
 import oracle
 from psitext.errors import UserError
-from psitext.nn.schmidt import entropy, entropy_bits, rank, renyi2_bits, schmidt
+from psitext.nn.schmidt import entropy, entropy_bits, rank, schmidt
 
 SEEDS = st.integers(0, 2**31 - 1)
 BELL = torch.tensor([1.0, 0, 0, 1])
@@ -39,7 +40,7 @@ def test_parity_with_the_reduced_density_matrix(rows: int, columns: int, kind: s
         weights = reduced(vectors[place], rows)[:least]
         np.testing.assert_allclose(found[place].square(), weights, rtol=0, atol=1e-14)
         np.testing.assert_allclose(entropy_bits(found)[place], -(weights * np.log2(weights)).sum(), atol=1e-12)
-        np.testing.assert_allclose(renyi2_bits(found)[place], -np.log2((weights**2).sum()), atol=1e-12)
+        np.testing.assert_allclose(entropy(found, order=2.0)[place], -np.log2((weights**2).sum()), atol=1e-12)
 
 
 def test_parity_with_quimb() -> None:
@@ -56,7 +57,7 @@ def test_parity_with_quimb() -> None:
 def test_known_states(dtype: torch.dtype) -> None:
     bell = schmidt(BELL.to(dtype), 2)
     torch.testing.assert_close(bell, torch.full((2,), 0.5**0.5, dtype=torch.float64))
-    assert entropy_bits(bell) == pytest.approx(1) and renyi2_bits(bell) == pytest.approx(1) and rank(bell) == 2
+    assert entropy_bits(bell) == pytest.approx(1) and entropy(bell, order=2.0) == pytest.approx(1) and rank(bell) == 2
     assert entropy(bell, base=math.e) == pytest.approx(math.log(2))
     ghz = torch.zeros(32, dtype=dtype)
     ghz[0], ghz[-1] = 1, -1
@@ -111,7 +112,7 @@ def test_law_coefficients_and_bounds(seed: int, rows: int) -> None:
 def test_law_entropies_have_gradients() -> None:
     """Degenerate spectra and those with coefficients of 0 too; the scale of a vector has none."""
     vector = oracle.random(12).requires_grad_()
-    for function in (entropy_bits, renyi2_bits, lambda found: entropy(found, order=math.inf)):
+    for function in (entropy_bits, *(partial(entropy, order=order) for order in (2.0, math.inf))):
         assert torch.autograd.gradcheck(lambda v, function=function: function(schmidt(v, 3)), vector)
     for special in (BELL.double(), torch.tensor([1.0, 0, 0, 0]).double(), torch.eye(4).double().flatten()):
         special.requires_grad_()

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 import oracle
 from psitext.nn.complex.attention import KeyValue, modulus_score, real_score, split_score
-from psitext.nn.complex.layout import PlanarDropout, planar, split_gelu
+from psitext.nn.complex.layout import PlanarDropout, planar
 from psitext.nn.complex.linear import ComplexLinear
 from psitext.nn.complex.norm import ComplexLayerNorm, FirstNorm
 from psitext.nn.transformer import Asked, Attention, Block, Parts, dot_product
@@ -185,7 +185,7 @@ def complex_parts(score: str, projections: bool, how: Literal["unit", "rms"] | N
     def out(width: int) -> nn.Module:
         return ComplexLinear(width, width) if projections else nn.Identity()
 
-    return Parts(qkv, out, ComplexLinear, norm, split_gelu, SCORES[score], PlanarDropout)
+    return Parts(qkv, out, ComplexLinear, norm, F.gelu, SCORES[score], PlanarDropout)
 
 
 @pytest.mark.parametrize("score", SCORES)

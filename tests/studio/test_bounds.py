@@ -29,6 +29,8 @@ def test_law_sentences_beyond_the_bounds_are_refused(text: str | None, word: str
 
 def test_known_sentences_are_lines_without_the_white_space_around_them() -> None:
     assert bounds.sentences("  one \n\n two\r\n") == ["one", "two"]
+    # The ends of lines are those of files; other separators are part of their sentence.
+    assert bounds.sentences("one\u2028two\x0cthree\rfour") == ["one\u2028two\x0cthree", "four"]
     with pytest.raises(UserError, match="type 2 sentences"):
         bounds.sentences("one", least=2)
 

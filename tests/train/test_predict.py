@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import tiny
 from fits import Bench
+from psitext.errors import UserError
 from psitext.heads.affine import AffineConfig, SpanHead
 from psitext.state import SentenceState
 from psitext.train import predict
@@ -57,6 +58,21 @@ def test_known_tags_are_cut_by_sentence() -> None:
         logits.flatten(0, 1)[at, tag] = 1
     found = predict.tags({"token_logits": logits}, None, batch)  # type: ignore[arg-type]
     assert [tags.tolist() for tags in found] == [[2, 1], [0, 2, 1], []]
+
+
+def test_known_scores_that_are_no_numbers_are_no_answers() -> None:
+    batch = tiny.batch([4, 5, 3], targets={"token_at": np.array([1, 6, 7])})
+    by_token = torch.zeros(*batch.ids.shape, 3)
+    by_token.flatten(0, 1)[7, 1] = torch.nan
+    by_place, by_class = torch.zeros(3, 5, 2), torch.zeros(3, 2)
+    by_place[1, 3, 0], by_class[1, 0] = torch.nan, torch.inf
+    for read, name, scores in (
+        (predict.tags, "token_logits", by_token),
+        (predict.spans, "span_logits", by_place),
+        (predict.logits, "logits", by_class),
+    ):
+        with pytest.raises(UserError, match="the answer to text 2 is no finite number"):
+            read({name: scores}, None, batch)  # type: ignore[arg-type]
 
 
 def test_law_a_span_is_the_best_of_all_that_are_allowed() -> None:

@@ -79,6 +79,21 @@ def test_law_at_beta_zero_the_kl_term_moves_nothing(space: Bench) -> None:
     assert same(*ends)
 
 
+def test_law_an_objective_that_counts_nothing_moves_nothing(space: Bench) -> None:
+    """Its sum is 0, and the gradient of that times any weight is 0, too."""
+    nothing = Objective(
+        total=lambda predicted, batch, state: 0 * predicted["written"].sum(),
+        count=lambda batch: torch.tensor(0),
+        weight=30.0,
+    )
+    ends = []
+    for number, more in enumerate(({}, {"nothing": nothing})):
+        network = bigrams.network()
+        space.run(network, settings(space), score={**elbo(ObjectiveConfig(), 4), **more}, out=str(number))
+        ends.append(weights(network))
+    assert same(*ends)
+
+
 def test_law_a_constant_function_is_a_constant(space: Bench) -> None:
     ends, lines = [], []
     plain = elbo(ObjectiveConfig(beta=0.3), 4)

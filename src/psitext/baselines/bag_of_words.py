@@ -107,8 +107,8 @@ def fit(
     """Fit on labelled examples: names of classes give logistic regression, floats give ridge regression.
 
     labels: the class order; sorted names where it is not given. ``cut`` makes words of a text, of which up to
-    ``longest`` in a row are a feature. Errors: an unlabelled example, mixed labels,
-    a label outside ``labels``, no words at all.
+    ``longest`` in a row are a feature. Errors: an unlabelled example, mixed labels, a label outside ``labels``, no
+    words at all.
     """
     gold = training_labels(train)
     features = _fit_features(train, cut, longest)

@@ -19,7 +19,6 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from psitext.baselines.beams import Beams
 from psitext.config import Config
-from psitext.errors import UserError
 from psitext.heads.decoding import Decoder, LstmConfig, Writing
 from psitext.nn.dropout import Dropout
 from psitext.nn.numerics import autocast, float32_scores
@@ -127,10 +126,11 @@ class LstmDecoder(Decoder):
 
         Greedy, by the beams of ``baselines.beams``, or drawn from the distribution that temperature, then ``top_k``,
         then ``top_p`` leave, by numbers that are keyed by (seed, row, token). ``bos`` and ``pad`` are never written.
-        The prompt has no ``bos`` of its own. Errors: more sentences of a latent than beams, without drawing; drawing
-        with beams.
+        The prompt has no ``bos`` of its own. Errors: as ``Decoder.write``.
         """
-        _check(how)
+        how.check()
+        if not len(latent):  # torch packs no sequence of nothing
+            return torch.empty(0, 1, dtype=torch.int64, device=latent.device)
         was_training = self.training
         self.eval()
         try:
@@ -169,21 +169,14 @@ class LstmDecoder(Decoder):
             words = self._inputs(rows, first.latent)
             packed = pack_padded_sequence(words, lengths.cpu(), batch_first=True, enforce_sorted=False)
             hidden, cell = self.net(packed, (first.hidden, first.cell))[1]
-        return self._scores(hidden), Memory(hidden, cell, first.latent)
+        return self.allowed(hidden[0]), Memory(hidden, cell, first.latent)
 
     def _step(self, tokens: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
         """(R,) tokens -> (R, V) scores of the next ones."""
         with autocast(tokens.device, "fp32"):
             words = self._inputs(tokens[:, None], memory.latent)
             hidden, cell = self.net(words, (memory.hidden.contiguous(), memory.cell.contiguous()))[1]
-        return self._scores(hidden), Memory(hidden, cell, memory.latent)
-
-    def _scores(self, hidden: Tensor) -> Tensor:
-        """(1, R, H) -> (R, V) of what may be written, float32 at least."""
-        scores = float32_scores(self.logits(hidden[0]))
-        never = {self.config.bos, self.config.pad} - {self.config.eos}  # which may be one token
-        scores[:, sorted(never)] = -torch.inf
-        return scores
+        return self.allowed(hidden[0]), Memory(hidden, cell, memory.latent)
 
     def _walk(self, logits: Tensor, memory: Memory, how: Writing) -> Tensor:
         """Token by token, greedy or drawn."""
@@ -215,10 +208,11 @@ def picked(logits: Tensor, draws: Tensor, how: Writing) -> Tensor:
 
     ``top_k`` keeps the best k (and what ties with the last), ``top_p`` the fewest best whose probabilities reach p.
     """
-    scores = logits / how.temperature
+    # Below the best score: over a temperature near 0, scores themselves would all be infinite.
+    scores = (logits.double() - logits.amax(-1, keepdim=True)) / how.temperature
     if 0 < how.top_k < scores.shape[-1]:
         scores = scores.masked_fill(scores < scores.topk(how.top_k).values[:, -1:], -torch.inf)
-    probs = scores.double().softmax(-1)
+    probs = scores.softmax(-1)
     if how.top_p < 1:
         ordered, order = probs.sort(dim=-1, descending=True, stable=True)
         dropped = ordered.cumsum(-1) - ordered >= how.top_p  # what stands before it is enough
@@ -231,15 +225,6 @@ def picked(logits: Tensor, draws: Tensor, how: Writing) -> Tensor:
 def _uniform(rows: int, how: Writing) -> Tensor:
     """(rows, max_len) numbers in [0, 1), double: a row's do not depend on how many rows there are."""
     return torch.from_numpy(uniform(how.seed, "write", np.arange(rows)[:, None], np.arange(how.max_len)))
-
-
-def _check(how: Writing) -> None:
-    if how.sample and how.beams > 1:
-        raise UserError(f"an LSTM draws sentences or searches {how.beams} beams, not both at once")
-    if not how.sample and how.samples > how.beams:
-        raise UserError(
-            f"without drawing there are as many different sentences as beams, {how.beams}, not {how.samples}"
-        )
 
 
 def _start(module: nn.Module) -> None:

@@ -14,6 +14,7 @@ from psitext.config import Tree, read_recipe, with_overrides
 from psitext.errors import UserError, near
 from psitext.files import check_place
 from psitext.model.shipped import located, missing
+from psitext.text.cells.columns import check_apart
 from psitext.text.examples import check_labels
 from psitext.text.rows import HUB, column_rows, form_of
 from psitext.text.tables import LIKE_DATA, check_source
@@ -87,7 +88,9 @@ def folder(out: Path | None) -> None:
 
 def inside(out: Path | None, name: str) -> None:
     """A folder that is filled by and by, ``name`` for one of its files."""
-    if out is not None:
+    if out is not None and os.path.exists(out) and not os.path.isdir(out):  # noqa: PTH110, PTH112 - never an error
+        folder(out)  # which says what is there; of a file below it only a part of the path would be wrong
+    elif out is not None:
         check_place(out / name)
 
 
@@ -105,15 +108,35 @@ def table(path: str, text: str | None, pair: str | None = None, label: str | Non
         deque(found, maxlen=0)
 
 
+def scored(
+    name: str | None, data: str | None, text: str | None = None, pair: str | None = None, label: str | None = None
+) -> None:
+    """What a finished model is scored on: a task by name, or a file of one's own and its columns."""
+    check_apart({"text": text, "pair": pair, "label": label})
+    if name is not None:
+        task(name)
+    if data is not None:
+        table(data, text, pair, label)
+
+
+def texts_only(arguments: Sequence[str]) -> None:
+    """Arguments that are texts or files: standard input is neither."""
+    if "-" in arguments:
+        raise UserError("standard input is not read; name a file with a text column in place of '-'")
+
+
+def ket(text: str | None, bond: int | None = None) -> None:
+    """A text whose ket is made, and the bond of a matrix-product state of it."""
+    if text is not None and not text.strip():
+        raise UserError("--text is empty; a ket is made from at least one word")
+    if bond is not None and bond < 1:
+        raise UserError(f"--bond {bond} holds nothing; 1 is a product state, and each doubling takes a qubit more")
+
+
 def model(name: str) -> None:
     """A model by path, or by name one that comes with psitext; one from the hub or in Hugging Face's layout is looked
     at when it is loaded.
     """
-    if not name:
-        raise UserError(
-            "the name of the model is empty; give a run, a model folder, hf:<folder or hub id>, or a name that "
-            "`psitext models` lists"
-        )
     if not name.startswith("hf:") and not located(name).exists():
         raise missing(name)
 

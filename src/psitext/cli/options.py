@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from pathlib import Path
 from typing import Annotated
 
@@ -39,17 +38,19 @@ Text = Annotated[str | None, typer.Option("--text", help="The column that holds 
 Pair = Annotated[str | None, typer.Option("--pair", help="The column that holds the second text of a pair.")]
 Label = Annotated[str | None, typer.Option("--label", help="The column that holds the label.")]
 
+# What a finished model is scored on.
+Task = Annotated[str | None, typer.Option("--task", help="A task; without it, the one the model was trained for.")]
+Split = Annotated[str | None, typer.Option("--split", help="A split of the task; without it, every dev split.")]
+Data = Annotated[str | None, typer.Option("--data", help="A labelled file of your own.")]
+
 
 def columns_given(text: str | None, pair: str | None, label: str | None) -> dict[str, str]:
     """The columns of a file that the options name. Errors: one that two of them name."""
-    from psitext.errors import UserError
+    from psitext.text.cells.columns import check_apart
 
     named = {"text": text, "pair": pair, "label": label}
-    given = {option: name for option, name in named.items() if name is not None}
-    for (one, name), (other, same) in combinations(given.items(), 2):
-        if name == same:
-            raise UserError(f"--{one} and --{other} both name the column {name!r}")
-    return given
+    check_apart(named)
+    return {option: name for option, name in named.items() if name is not None}
 
 
 ModelName = Annotated[

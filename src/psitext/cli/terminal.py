@@ -20,6 +20,7 @@ from psitext.score.statistics import summary
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from psitext.model import Model
     from psitext.train.loop import Event, Hook
 
 Scores = Mapping[str, Mapping[str, float]]  # split -> metric -> value
@@ -141,7 +142,9 @@ def _escaped(sign: str) -> str:
 
 
 def described(event: Mapping[str, object]) -> str:
-    """One event as words: step, then every value with four digits."""
+    """One event as words: step, then every value with four digits; of a run that goes on, what is damaged."""
+    if event["kind"] == "rewound":
+        return f"the run goes on from step {event['step']:,}, since what is later is damaged: {event['damaged']}"
     values = [
         f"{name.replace('_', ' ')} {value:.4g}" if isinstance(value, float) else f"{name} {value:,}"
         for name, value in event.items()
@@ -157,6 +160,13 @@ def tell_notes(folder: Path) -> None:
 
     for note in RunFolder(folder).result().get("facts", {}).get("notes", ()):
         typer.echo(note, err=True)
+
+
+def tell_cut(cut: Sequence[bool], model: Model, what: str) -> None:
+    """Say how many texts, by the name of ``what``, are longer than the model reads."""
+    if any(cut):
+        which = f"{sum(cut):,} of {len(cut):,} {what} are"
+        typer.echo(f"{which} longer than the {model.text.max_len} tokens that the model reads; cut there", err=True)
 
 
 def score_table(results: Sequence[Scores]) -> None:

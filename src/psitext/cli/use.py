@@ -5,15 +5,28 @@ from __future__ import annotations
 import os
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
 
-from psitext.cli.options import DataDir, Label, ModelName, Out, Pair, Settings, Text, columns_given
+from psitext.cli.options import (
+    Data,
+    DataDir,
+    Label,
+    ModelName,
+    Out,
+    Pair,
+    Settings,
+    Split,
+    Task,
+    Text,
+    columns_given,
+)
 
 if TYPE_CHECKING:
     from psitext.model import Model
     from psitext.model.settings import UseConfig
+    from psitext.nn.numerics import Precision
     from psitext.text.examples import Example
 
 UseFile = Annotated[
@@ -34,7 +47,7 @@ def predict(
 
     Example: psitext predict reviews.csv --text review --model runs/sentiment -o predicted.csv
     """
-    from psitext.cli import early, output
+    from psitext.cli import early, output, terminal
 
     early.ending(out, output.TABLES, "predictions")
     _look(texts, model, text, pair, out)
@@ -43,7 +56,7 @@ def predict(
     with output.stopping(f"{len(examples):,} texts were answered", out):
         answers = found.predict(examples, precision=use.precision, batch_tokens=use.batch_tokens)
         output.write_answers(examples, answers, out)
-    _tell_cut([answer.cut for answer in answers], found)
+    terminal.tell_cut([answer.cut for answer in answers], found, "texts")
     _tell_unknown(examples, found)
 
 
@@ -61,7 +74,7 @@ def encode(
 
     Example: psitext encode "a gripping, funny film" --model runs/books --set pool=mean
     """
-    from psitext.cli import early, output
+    from psitext.cli import early, output, terminal
     from psitext.errors import UserError
 
     if tokens and (out is None or out.suffix != ".npz"):
@@ -75,18 +88,14 @@ def encode(
     with output.stopping(f"{len(firsts):,} texts were encoded", out):
         state = found.encode(firsts, seconds, tokens=tokens, precision=use.precision, batch_tokens=use.batch_tokens)
         output.write_states(firsts, state, out)
-    _tell_cut(found.longer(firsts, seconds), found)
+    terminal.tell_cut(found.longer(firsts, seconds), found, "texts")
 
 
 def evaluate(
     model: ModelName,
-    task: Annotated[
-        str | None, typer.Option("--task", help="A task; without it, the one the model was trained for.")
-    ] = None,
-    split: Annotated[
-        str | None, typer.Option("--split", help="A split of the task; without it, every dev split.")
-    ] = None,
-    data: Annotated[str | None, typer.Option("--data", help="A labelled file of your own.")] = None,
+    task: Task = None,
+    split: Split = None,
+    data: Data = None,
     baselines: Annotated[
         bool,
         typer.Option("--baselines", help="Also majority and bag of words, trained on the task's train split."),
@@ -125,9 +134,7 @@ def evaluate(
     early.inside(out, "lines.jsonl")
     from psitext.cli.terminal import rows_table, score_table
     from psitext.errors import UserError
-    from psitext.experiments import evaluation, run
-    from psitext.experiments.latents.report import table
-    from psitext.experiments.runs.recipes import CorpusConfig
+    from psitext.experiments import evaluation
 
     found, use = _load_whole(model, config, settings)
     if found.writes and found.task is None:
@@ -136,13 +143,8 @@ def evaluate(
         if task is not None or split is not None or baselines or pair is not None or label is not None:
             of_tasks = "--task, --split, --pair, --label and --baselines"
             raise UserError(f"this model writes and answers no task; {of_tasks} do not go with it")
-        part = CorpusConfig(
-            files=(run.absolute(data),), dir=str(data_dir or Path.cwd()), column=text or "text", lines=True
-        )
-        report = evaluation.judged_space(
-            found, part, sentences=sentences, draws=draws, precision=use.precision, folder=out
-        )
-        rows_table(table(report))
+        how: _Judged = {"sentences": sentences, "draws": draws, "precision": use.precision, "folder": out}
+        _judge_space(found, model, data, text, data_dir, how)
         return
     wanted = evaluation.task_of(found, task)
     if submission is not None:
@@ -166,6 +168,26 @@ def evaluate(
             rows_table(evaluation.baseline_rows(wanted, splits, data_dir))
 
 
+class _Judged(TypedDict):
+    """How a sentence space is judged, as ``evaluation.judged_space`` takes it."""
+
+    sentences: int
+    draws: int
+    precision: Precision
+    folder: Path | None
+
+
+def _judge_space(found: Model, name: str, data: str, text: str | None, data_dir: Path | None, how: _Judged) -> None:
+    """Print what a space makes of the sentences of a file, of which those too long for its training are left out."""
+    from psitext.cli.terminal import rows_table
+    from psitext.experiments import evaluation, run
+    from psitext.experiments.latents.report import table
+    from psitext.experiments.runs.recipes import CorpusConfig
+
+    part = CorpusConfig(files=(run.absolute(data),), dir=str(data_dir or Path.cwd()), column=text or "text", lines=True)
+    rows_table(table(evaluation.judged_space(found, part, limits=evaluation.trained_limits(name), **how)))
+
+
 def _look(
     texts: list[str], model: str, text: str | None, pair: str | None, out: Path | None, label: str | None = None
 ) -> None:
@@ -176,8 +198,7 @@ def _look(
     early.model(model)
     early.output(out, texts if _is_file(texts, text) else ())
     columns_given(text, pair, label)
-    if "-" in texts:
-        raise UserError("standard input is not read; name a file with a text column in place of '-'")
+    early.texts_only(texts)
     if _is_file(texts, text):
         if os.path.isdir(texts[0]):  # noqa: PTH112 - it is False, not an error, for a text too long to be a path
             raise UserError(f"{texts[0]} is a folder; name one file with a text column")
@@ -223,28 +244,20 @@ def _use(config: str | None, settings: list[str] | None) -> UseConfig:
 
 def _is_file(texts: list[str], text: str | None) -> bool:
     """One argument that is a file's name, or from which a column is wanted, is read as a table."""
-    from psitext.text.rows import HUB
+    from psitext.text.rows import HUB, named_like_a_table
 
     if len(texts) != 1:
         return False
-    return text is not None or texts[0].endswith(_endings()) or texts[0].startswith(HUB) or os.path.exists(texts[0])  # noqa: PTH110
+    named = named_like_a_table(texts[0]) or texts[0].startswith(HUB)
+    return text is not None or named or os.path.exists(texts[0])  # noqa: PTH110 - False for a text too long
 
 
 def _named_like_a_file(text: str) -> bool:
     """Among several texts: what is there as a file or folder, or is one word with a table's ending."""
-    return os.path.exists(text) or (text.endswith(_endings()) and not any(sign.isspace() for sign in text))  # noqa: PTH110
+    from psitext.text.rows import named_like_a_table
 
-
-def _endings() -> tuple[str, ...]:
-    from psitext.text.rows import ENDINGS
-
-    return tuple(ending + packed for ending in ENDINGS for packed in ("", ".gz", ".zst"))
-
-
-def _tell_cut(cut: list[bool], model: Model) -> None:
-    if any(cut):
-        which = f"{sum(cut):,} of {len(cut):,} texts are"
-        typer.echo(f"{which} longer than the {model.text.max_len} tokens that the model reads; cut there", err=True)
+    table = named_like_a_table(text) and not any(sign.isspace() for sign in text)
+    return table or os.path.exists(text)  # noqa: PTH110 - False for a text too long
 
 
 def _tell_unknown(examples: list[Example], model: Model) -> None:

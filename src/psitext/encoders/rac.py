@@ -33,8 +33,8 @@ class RacConfig(WordsConfig):
 
     ``init``: "uniform", all in +-1 / sqrt(H), which remembers little at first and trains best on few words; "sum", half
     of the numbers take up each word and half add them up, a bag of words to begin with, which neither forgets nor grows
-    over long texts; "orthogonal", W_H so, W_I as Glorot has it, b_I = 1
-    and b_H = 0, the closest to what the paper can have used; "glorot", both matrices so and biases of 0.
+    over long texts; "orthogonal", W_H so, W_I as Glorot has it, b_I = 1 and b_H = 0, the closest to what the paper can
+    have used; "glorot", both matrices so and biases of 0.
     """
 
     family: Literal["rac"] = "rac"

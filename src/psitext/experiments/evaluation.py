@@ -19,8 +19,10 @@ from psitext.experiments.latents.records import Records, interrupted
 from psitext.experiments.latents.report import Report, latent_report, sentences_for
 from psitext.experiments.results import submission
 from psitext.experiments.runs import corpus
-from psitext.experiments.runs.recipes import CorpusConfig
+from psitext.experiments.runs.folder import RunFolder
+from psitext.experiments.runs.recipes import AutoencodeRecipe, CorpusConfig
 from psitext.model import Model
+from psitext.model.shipped import located
 from psitext.nn.numerics import Precision
 from psitext.randomness import generator
 from psitext.score import metrics
@@ -36,16 +38,13 @@ TOLD_ON = 10_000  # sentences for mutual information and active units, whose cei
 
 def task_of(model: Model, name: str | None) -> Task:
     """The task to score a model on; another one than it was trained for must have the same labels in the same order."""
-    if model.task is None:
-        raise UserError(
-            "this model was pre-trained only and answers no task; `psitext finetune --init <it>` gives it one"
-        )
+    own = model.asked()
     if name is None:
-        return model.task
+        return own
     task = load_task(name)
-    if (task.kind, task.labels) != (model.task.kind, model.task.labels):
+    if (task.kind, task.labels) != (own.kind, own.labels):
         raise UserError(
-            f"the model answers {model.task.name} ({', '.join(model.task.labels) or model.task.kind}), "
+            f"the model answers {own.name} ({', '.join(own.labels) or own.kind}), "
             f"not {task.name} ({', '.join(task.labels) or task.kind})"
         )
     return task
@@ -207,6 +206,16 @@ def judged_space(
     except KeyboardInterrupt:
         raise interrupted(folder) from None
     return replace(found, counts=kept.counts)
+
+
+def trained_limits(name: str) -> SentencesConfig | None:
+    """Which sentences the run that a model lies in has kept, so that a space is judged on such as it has learnt; None
+    where no such run is there to ask.
+    """
+    place = located(name)
+    inside = RunFolder(place.parent)  # of a run's model, named by itself
+    recipe = (inside if place == inside.model else RunFolder(place)).recipe()
+    return recipe.sentences.model_copy(update={"limit": None}) if isinstance(recipe, AutoencodeRecipe) else None
 
 
 def write_submission(models: Mapping[str, Model], path: Path, data_dir: Path | None) -> tuple[str, ...]:

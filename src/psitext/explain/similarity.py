@@ -67,18 +67,6 @@ class WordSimilarity:
             for (i, first), (j, second) in combinations(enumerate(self.sentences), 2)
         ]
 
-    def by_sense(self, senses: Sequence[str]) -> tuple[float, float]:
-        """Mean contextual similarity of two sentences with the same sense, and of two with different senses.
-
-        NaN where there are no such two.
-        """
-        if len(senses) != len(self.sentences):
-            raise ValueError(f"{len(senses)} senses for {len(self.sentences)} sentences")
-        names = np.asarray(senses)
-        same = names[:, None] == names
-        two = ~np.eye(len(names), dtype=bool)
-        return _mean(self.contextual[same & two]), _mean(self.contextual[~same])
-
 
 def word_similarity(
     word: str, sentences: Sequence[str], encode: Callable[[Sequence[str]], Sequence[TokenVectors]]
@@ -145,7 +133,3 @@ def _unspaced(character: str) -> bool:
     """True for kanji, kana, Thai and their like, whose words stand side by side."""
     name = unicodedata.name(character, "")
     return name.startswith(("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR"))
-
-
-def _mean(values: Floats) -> float:
-    return float(values.mean()) if values.size else float("nan")

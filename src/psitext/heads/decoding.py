@@ -9,6 +9,7 @@ Source: Li et al. 2020 (Optimus), eqs. 2 to 4.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, Literal, Self
@@ -20,6 +21,7 @@ from torch import Tensor, nn
 from psitext.config import Config, first_unless_named
 from psitext.errors import UserError
 from psitext.heads.affine import Prediction
+from psitext.nn.numerics import float32_scores
 from psitext.state import Posterior, State
 from psitext.text.batches import Batch
 
@@ -36,6 +38,11 @@ class WritingConfig(Config):
     pad: int = Field(default=0, ge=0)
     latent: int = Field(default=32, ge=0)  # P; 0 is a language model
     max_len: int = Field(default=128, gt=1)  # positions
+
+    @property
+    def never(self) -> list[int]:
+        """The tokens that are not written: ``bos`` and ``pad``, unless one of them is ``eos``, too."""
+        return sorted({self.bos, self.pad} - {self.eos})
 
     @property
     @abstractmethod
@@ -112,6 +119,21 @@ class Writing:
     samples: int = 1  # sentences from every latent
     seed: int = 0
 
+    def check(self) -> None:
+        """Refuse, in a UserError, numbers out of range and ways that exclude each other."""
+        for name in ("max_len", "beams", "samples"):
+            if getattr(self, name) < 1:
+                raise UserError(f"{name} is at least 1, not {getattr(self, name)}")
+        if not 0 < self.temperature < math.inf or not 0 < self.top_p <= 1 or self.top_k < 0:
+            raise UserError("temperature is above 0 and finite, top_p above 0 and at most 1, top_k at least 0")
+        if self.sample and self.beams > 1:
+            raise UserError("sentences are sampled or searched by beams, not both; leave one of them out")
+        if not self.sample and self.samples > self.beams:
+            raise UserError(
+                f"without sampling, {self.samples} sentences from one latent take at least as many beams, "
+                f"not {self.beams}"
+            )
+
 
 class Decoder(nn.Module):
     """A conditional language model p(x | z) over rows ``bos w1 .. wn eos``."""
@@ -128,10 +150,25 @@ class Decoder(nn.Module):
     def logits(self, states: Tensor) -> Tensor:
         """(..., V) scores of the next token, from (..., H) states."""
 
+    def allowed(self, states: Tensor) -> Tensor:
+        """(R, V) scores of what may be written next, from (R, H) states: float32 (float64 stays), and -inf for what is
+        never written. Errors: UserError for scores that are not finite, from which any token could seem the best.
+        """
+        scores = float32_scores(self.logits(states))
+        if not bool(scores.isfinite().all()):
+            raise UserError(
+                "the scores of the next word are not finite: the decoder's training diverged, or its weights are "
+                "damaged; train it again, with a lower train.optim.lr or from another seed"
+            )
+        never = torch.tensor(self.config.never, dtype=torch.int64, device=scores.device)
+        return scores.index_fill(-1, never, -torch.inf)
+
     @abstractmethod
     def write(self, latent: Tensor, how: Writing, prompt: Tensor | None = None) -> Tensor:
         """(B * samples, L) tokens after ``bos`` (and after ``prompt`` (B, S), padded on the left) under (B, P) latents;
         each row ends with ``eos`` or at ``max_len``, then padding. Deterministic, or by ``how.seed`` when sampling.
+
+        Errors: UserError as ``Writing.check`` and ``allowed`` raise it.
         """
 
     def freeze(self, layers: int) -> None:

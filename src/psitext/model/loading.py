@@ -82,11 +82,6 @@ def load(source: str | Path, *, pool: str | None = None) -> Model:
     """
     if not isinstance(source, str | os.PathLike):
         raise UserError(f"load takes the name or path of a model, not a {type(source).__name__}")
-    if not str(source):
-        raise UserError(
-            "the name of the model is empty; give a run, a model folder, hf:<folder or hub id>, or a name that "
-            "`psitext models` lists"
-        )
     if str(source).startswith(HF):
         return from_hf(str(source).removeprefix(HF), pool)
     path = folder.find(located(source))

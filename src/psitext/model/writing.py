@@ -75,15 +75,7 @@ def latents(given: Any, width: int) -> Tensor:
 
 
 def check(how: Writing, positions: int) -> None:
-    """Refuse ways to write that make no sense."""
-    for name in ("max_len", "beams", "samples"):
-        if getattr(how, name) < 1:
-            raise UserError(f"{name} is at least 1, not {getattr(how, name)}")
+    """Refuse ways to write that make no sense, or that a decoder of so many positions has no room for."""
+    how.check()
     if how.max_len >= positions:
         raise UserError(f"the decoder has {positions} positions, so max_len is at most {positions - 1}")
-    if not how.temperature > 0 or not 0 < how.top_p <= 1 or how.top_k < 0:
-        raise UserError("temperature is above 0, top_p above 0 and at most 1, top_k at least 0")
-    if how.sample and how.beams > 1:
-        raise UserError("sentences are sampled or searched by beams, not both; leave one of them out")
-    if not how.sample and how.samples > how.beams:
-        raise UserError(f"without sampling, {how.samples} sentences from one latent take at least as many beams")

@@ -65,11 +65,6 @@ def entropy_bits(schmidt: Tensor) -> Tensor:
     return entropy(schmidt)
 
 
-def renyi2_bits(schmidt: Tensor) -> Tensor:
-    """Renyi entropy of order 2 of lambda (..., R), -log2 sum lambda^4: (...); a polynomial's logarithm, smooth at 0."""
-    return entropy(schmidt, order=2.0)
-
-
 def rank(schmidt: Tensor, tolerance: float | None = None) -> Tensor:
     """How many of lambda (..., R) are above ``tolerance`` times the largest; (...) int64.
 

@@ -1,7 +1,7 @@
 """Probabilities that mean what they say: temperature scaling and the calibration error (Guo et al. 2017).
 
-One number T, fitted on dev, divides every logit. It moves no argmax, so accuracy stays as it was. N:
-examples, K: classes.
+One number T, fitted on dev, divides every logit. It moves no argmax, so accuracy stays as it was. Letters: N examples,
+K classes.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import math
 from pathlib import Path
 
 from psitext.errors import UserError
+from psitext.text.lines import split_lines
 
 CHARACTERS = 1_000  # of a sentence
 SENTENCES = 8  # at once, apart from a file's
@@ -33,7 +34,7 @@ def sentence(given: object, what: str) -> str:
 
 def sentences(given: object, least: int = 1, most: int = SENTENCES) -> list[str]:
     """A text a line, blank lines left out. Errors: too few, too many; as ``sentence``."""
-    lines = [line for line in typed(given, "the sentences").splitlines() if line.strip()]
+    lines = [line for line in split_lines(typed(given, "the sentences")) if line.strip()]
     if len(lines) < least:
         raise UserError(f"type {'a sentence' if least == 1 else f'{least} sentences'} at least, one a line")
     if len(lines) > most:

@@ -92,8 +92,6 @@ def offered(names: Sequence[str], shipped: Sequence[str] = ()) -> Shelf:
 
 def offer(name: str) -> Offer:
     """What a model is good for. Errors: as ``load``."""
-    if not name:
-        raise UserError("the name of the model is empty; give a run, a model folder, or hf:<folder or hub id>")
     if name.startswith(HF):
         model = load(name)  # a checkpoint of others has no settings of ours: a BERT that reads, or a decoder
         return Offer(name, frozenset() if model.writes else frozenset({STATES, NEIGHBOURS}))

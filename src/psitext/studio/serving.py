@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 from psitext.errors import UserError
 from psitext.studio import bounds
 
-HOST, PORT = "127.0.0.1", 7860
 QUIET = {"GRADIO_ANALYTICS_ENABLED": "False", "GRADIO_SHARE": "False", "GRADIO_DEBUG": "0"}
 
 

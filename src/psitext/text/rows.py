@@ -118,6 +118,11 @@ def form_of(path: Path) -> Form:
     return ENDINGS[bare.suffix]
 
 
+def named_like_a_table(name: str) -> bool:
+    """True for an ending that says what is in a file, packed or not."""
+    return name.endswith(tuple(ending + packed for ending in ENDINGS for packed in ("", *COMPRESSED)))
+
+
 def _txt(path: Path, limit: int) -> Iterator[Row]:
     for number, line in lines(path, limit):
         if line.strip():

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 from pathlib import Path
 
 from psitext.config import build
 from psitext.errors import UserError
 from psitext.text.cells.checks import check_numbers, check_texts, number
+from psitext.text.cells.columns import check_apart
 from psitext.text.examples import METRICS_OF_KIND, Example, Kind, Task, examples
 from psitext.text.rows import HUB, Row, column_rows, form_of
 
@@ -35,10 +35,9 @@ def load_table(
     Errors: those of ``rows``; one column named twice; no such column; an empty label; numbers mixed with
     words; one label only; as many labels as a column of names would have.
     """
-    for (one, name), (other, same) in combinations({"text": text, "pair": pair, "label": label}.items(), 2):
-        if name is not None and name == same:
-            raise UserError(f"--{one} and --{other} both name the column {name!r}")
-    found = list(column_rows(path, {"text": text, "pair": pair, "label": label}))
+    wanted = {"text": text, "pair": pair, "label": label}
+    check_apart(wanted)
+    found = list(column_rows(path, wanted))
     task = guessed_task(path, found, text, pair, label, labels, kind)
     return _examples(path, found, task), task
 

@@ -6,7 +6,6 @@ import copy
 import itertools
 import math
 import time
-from typing import Any
 
 import torch
 from accelerate import Accelerator
@@ -16,10 +15,10 @@ from torch.optim import Optimizer
 
 from psitext.errors import UserError
 from psitext.score.losses import Score
-from psitext.text.batches import Source, plan
+from psitext.text.batches import Source
 from psitext.train.checkpoint import Counters
 from psitext.train.settings import TrainConfig
-from psitext.train.step import Stepper
+from psitext.train.step import Stepper, planned
 
 WARM_STEPS, TIMED_STEPS = 2, 8
 MOST_EPOCHS = 1_000_000  # as TrainConfig.epochs
@@ -34,7 +33,7 @@ def resolve(config: TrainConfig, source: Source, seconds_a_step: float | None = 
             f"{samples} samples cannot be cut into {parts} parts, {config.accumulation} micro-steps for each process; "
             "lower train.accumulation or give more data"
         )
-    first = _plan(config, source, 0, ranks)
+    first = planned(config, source.lengths(0), 0, ranks)
     steps = _steps(config, source, len(first), seconds_a_step, ranks)
     once_an_epoch = min(len(first), steps)
     return config.with_budget(steps=steps).model_copy(
@@ -54,7 +53,7 @@ def _steps(config: TrainConfig, source: Source, an_epoch: int, seconds_a_step: f
         return max(1, round(config.minutes * 60 * (1 - RESERVE) / seconds_a_step))
     if config.epochs is not None:
         whole = math.floor(config.epochs)
-        batches = sum(len(_plan(config, source, epoch, ranks)) for epoch in range(1, whole))
+        batches = sum(len(planned(config, source.lengths(epoch), epoch, ranks)) for epoch in range(1, whole))
         return max(1, (an_epoch if whole else 0) + batches + round((config.epochs - whole) * an_epoch))
     assert config.tokens is not None
     once = int(source.lengths(0).sum())
@@ -65,7 +64,7 @@ def _steps(config: TrainConfig, source: Source, an_epoch: int, seconds_a_step: f
     spent = 0
     for epoch in itertools.count():
         lengths = source.lengths(epoch)
-        for done, samples in enumerate(_plan(config, source, epoch, ranks), start=1):
+        for done, samples in enumerate(planned(config, lengths, epoch, ranks), start=1):
             spent += int(lengths[samples].sum())
             if spent >= config.tokens:
                 return an_epoch * epoch + done
@@ -90,15 +89,3 @@ def seconds_a_step(
     measured = [(stamps[-1] - stamps[WARM_STEPS - 1]) / TIMED_STEPS]
     broadcast_object_list(measured)
     return measured[0]
-
-
-def _plan(config: TrainConfig, source: Source, epoch: int, ranks: int) -> list[Any]:
-    return plan(
-        source.lengths(epoch),
-        seed=config.seed,
-        epoch=epoch,
-        sequences=config.batch_sequences,
-        tokens=config.batch_tokens,
-        pool=config.pool,
-        parts=ranks * config.accumulation,
-    )

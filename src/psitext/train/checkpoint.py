@@ -57,13 +57,12 @@ def tensors_of(module: nn.Module) -> dict[str, Tensor]:
     """Parameters and persistent buffers by name on the CPU, whole, each shared tensor once. Every rank must call
     this.
     """
-    buffers = {n: b for n, b in module.named_buffers() if n in module.state_dict()}
-    return {name: _whole(value) for name, value in {**dict(module.named_parameters()), **buffers}.items()}
+    return {name: _whole(value) for name, value in _own(module).items()}
 
 
 def load_tensors(module: nn.Module, tensors: Mapping[str, Tensor], origin: str) -> None:
     """Copy tensors into a module; a missing, unknown or misshapen one is refused before anything is changed."""
-    own = {n: b for n, b in module.named_buffers() if n in module.state_dict()} | dict(module.named_parameters())
+    own = _own(module)
     missing, unknown = sorted(own.keys() - tensors.keys()), sorted(tensors.keys() - own.keys())
     if missing or unknown:
         what = f"lacks {missing[0]!r}" if missing else f"holds {unknown[0]!r}, which it has no place for"
@@ -185,6 +184,12 @@ def write_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
             save_file({name: value.contiguous() for name, value in tensors.items()}, path)
     except SafetensorError as error:  # how the library reports a full disk
         raise os_error(error, path) from None
+
+
+def _own(module: nn.Module) -> dict[str, Tensor]:
+    """Parameters and persistent buffers by name, each shared tensor once."""
+    persistent = module.state_dict().keys()
+    return dict(module.named_parameters()) | {n: b for n, b in module.named_buffers() if n in persistent}
 
 
 def _seal(folder: Path, *names: str) -> None:

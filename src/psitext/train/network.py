@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Self
 
-from torch import Tensor, nn
+from torch import nn
 
+from psitext.heads.affine import Prediction
 from psitext.state import State
 from psitext.text.batches import Batch
-
-Predicted = dict[str, Tensor]
 
 
 class Network(nn.Module):
@@ -28,7 +27,7 @@ class Network(nn.Module):
             self.encoder.eval()
         return self
 
-    def forward(self, batch: Batch) -> tuple[Predicted, State]:
+    def forward(self, batch: Batch) -> tuple[Prediction, State]:
         """Encode, then read out. A head that says which token states it ``reads`` spares the encoder the others."""
         reads = getattr(self.head, "reads", None)
         state = self.encoder(batch if reads is None else replace(batch, read=reads(batch)))

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from psitext.errors import UserError
 from psitext.nn.numerics import Precision, autocast
 from psitext.state import Posterior, State
 from psitext.text.batches import Batch, Ints, Source
@@ -37,7 +38,7 @@ def run(
 ) -> list[npt.NDArray[Any]]:
     """One array for every sample, as ``read`` takes it from each batch's prediction and state.
 
-    A batch has about ``batch_tokens`` real tokens, by default as many as suit the device.
+    A batch has about ``batch_tokens`` real tokens, by default as many as suit the device. Errors: those of ``read``.
     """
     answers: list[npt.NDArray[Any] | None] = [None] * len(source.lengths(0))
     device = next(network.parameters()).device
@@ -66,8 +67,10 @@ def by_length(lengths: Ints, batch_tokens: int) -> Iterator[Ints]:
 
 
 def logits(predicted: dict[str, Tensor], state: State, batch: Batch) -> list[npt.NDArray[Any]]:
-    """(K,) scores of every sequence, float32."""
-    return list(predicted["logits"].float().cpu().numpy())
+    """(K,) scores of every sequence, float32. Errors: UserError for scores that are not finite."""
+    scores = predicted["logits"].float()
+    _check(scores.isfinite().all(-1), batch)
+    return list(scores.cpu().numpy())
 
 
 def vectors(predicted: dict[str, Tensor], state: State, batch: Batch) -> list[npt.NDArray[Any]]:
@@ -83,21 +86,43 @@ def gaussians(predicted: dict[str, Tensor], state: State, batch: Batch) -> list[
 
 
 def tags(predicted: dict[str, Tensor], state: State, batch: Batch) -> list[npt.NDArray[Any]]:
-    """(words,) the best tag of every word of every sequence; words cut off by the length limit are not there."""
+    """(words,) the best tag of every word of every sequence; words cut off by the length limit are not there.
+
+    Errors: UserError for scores that are not finite.
+    """
     at = batch.targets["token_at"]
-    best = predicted["token_logits"].flatten(0, 1)[at].argmax(-1).cpu().numpy()
-    owner = batch.owner.flatten()[at].cpu().numpy()  # 1 + sequence
-    return [best[owner == number] for number in range(1, len(batch.starts) + 1)]
+    scores = predicted["token_logits"].flatten(0, 1)[at]  # (M, K)
+    owner = batch.owner.flatten()[at].long() - 1  # (M,) sequences
+    lost = owner[~scores.isfinite().all(-1)]
+    _check(torch.ones_like(batch.starts, dtype=torch.bool).index_fill(0, lost, False), batch)
+    best, whose = scores.argmax(-1).cpu().numpy(), owner.cpu().numpy()
+    return [best[whose == number] for number in range(len(batch.starts))]
 
 
 def spans(predicted: dict[str, Tensor], state: State, batch: Batch) -> list[npt.NDArray[Any]]:
-    """(2,) first and last token of the best answer that ends no earlier than it begins and is not too long."""
+    """(2,) first and last token of the best answer that ends no earlier than it begins and is not too long.
+
+    Errors: UserError for scores that are not finite, but for the -inf outside of the passage.
+    """
     first, last = predicted["span_logits"].float().unbind(-1)  # (B, L) each
+    _check((torch.maximum(first, last) < torch.inf).all(-1), batch)  # nan is not
     length = first.shape[1]
     allowed = torch.ones(length, length, dtype=torch.bool, device=first.device).triu().tril(LONGEST_ANSWER - 1)
     pairs = (first[:, :, None] + last[:, None, :]).masked_fill(~allowed, float("-inf")).flatten(1)
     best = pairs.argmax(-1)
     return list(torch.stack([best // length, best % length], dim=-1).cpu().numpy())
+
+
+def _check(finite: Tensor, batch: Batch) -> None:
+    """Refuse the answers of a batch of which one sequence's, by (B,) ``finite``, would be made of no numbers: argmax
+    would name a class all the same.
+    """
+    if not bool(finite.all()):
+        sample = int(batch.samples[int((~finite).nonzero()[0])])
+        raise UserError(
+            f"the answer to text {sample + 1} is no finite number: the model's training diverged, or its weights are "
+            "damaged; train it again, with a lower train.optim.lr or from another seed"
+        )
 
 
 READERS: dict[str, Read] = {"classification": logits, "regression": logits, "tagging": tags, "span": spans}

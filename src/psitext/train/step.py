@@ -60,7 +60,7 @@ class Stepper:
         step, batch, tokens = counters.step, counters.batch, counters.tokens
         for epoch in itertools.count(counters.epoch):
             lengths = self.source.lengths(epoch)
-            batches = self._batches(lengths, epoch)
+            batches = planned(self.config, lengths, epoch, self.accelerator.num_processes)
             for samples in batches[batch:]:
                 if step == self.total:
                     return
@@ -72,17 +72,6 @@ class Stepper:
                 place = {"step": step, "epoch": epoch + ended, "batch": 0 if ended else batch, "tokens": tokens}
                 yield Took(place, losses, weights, scale * self.config.optim.lr)
             batch = 0
-
-    def _batches(self, lengths: Ints, epoch: int) -> list[Ints]:
-        return plan(
-            lengths,
-            seed=self.config.seed,
-            epoch=epoch,
-            sequences=self.config.batch_sequences,
-            tokens=self.config.batch_tokens,
-            pool=self.config.pool,
-            parts=self.accelerator.num_processes * self.config.accumulation,
-        )
 
     def _step(self, samples: Ints, epoch: int, step: int, scale: float, weights: dict[str, float]) -> dict[str, Tensor]:
         """One optimiser step on a global batch; returns this rank's share of each objective's mean."""
@@ -132,7 +121,7 @@ class Stepper:
             ]
         )
         total = self.accelerator.reduce(local, "sum")
-        return dict(zip(self.score, total.clamp_min(torch.finfo(torch.float32).tiny), strict=True))
+        return dict(zip(self.score, torch.where(total > 0, total, 1.0), strict=True))
 
     def _let_rest(self, step: int) -> None:
         """Drop the gradients of the part whose turn it is not. What has none counts neither for the norm nor for the
@@ -153,6 +142,19 @@ class Stepper:
                 f"train.optim.aggressive = {self.config.optim.aggressive:g} updates encoder and decoder in turns, but "
                 f"no weight of the {'encoder' if whose == 'encoder' else 'decoder'} is trained; set it to 0"
             )
+
+
+def planned(config: TrainConfig, lengths: Ints, epoch: int, ranks: int) -> list[Ints]:
+    """The global batches of an epoch in order, as the samples of each; ``lengths`` (S,) tokens of every sample."""
+    return plan(
+        lengths,
+        seed=config.seed,
+        epoch=epoch,
+        sequences=config.batch_sequences,
+        tokens=config.batch_tokens,
+        pool=config.pool,
+        parts=ranks * config.accumulation,
+    )
 
 
 def _seed(device: torch.device, seed: int) -> None:

@@ -68,6 +68,12 @@ def test_known_a_latent_at_the_origin_has_no_direction() -> None:
     assert found.distance.tolist() == [[1, 1, 1]] and found.index.tolist() == [[0, 1, 2]]
 
 
+def test_known_divergences_of_tiny_variances() -> None:
+    tight, wider = (Posterior(torch.zeros(1, 2), torch.full((1, 2), log_var)) for log_var in (-501.0, -500.0))
+    found = nearest(tight, wider, 1, "kl").distance
+    assert float(found) == pytest.approx(2 * np.sinh(0.5) ** 2)
+
+
 def test_known_what_has_no_neighbours() -> None:
     with pytest.raises(ValueError, match="have no distance"):
         nearest(space(1, 0, width=3), space(2, 0), 1)

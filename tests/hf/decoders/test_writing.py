@@ -219,7 +219,19 @@ def decoder_rows(make: Make, how: Writing) -> int:
     return len(make().write(torch.empty(0, 5), how))
 
 
+@pytest.mark.parametrize("how", WAYS)
+@pytest.mark.parametrize("model,kv_heads", MODELS)
+def test_known_weights_that_are_not_finite_write_nothing(
+    make: Make, model: str, kv_heads: int | None, how: Writing
+) -> None:
+    decoder = make(model=model, kv_heads=kv_heads)
+    with torch.no_grad():
+        decoder.token.weight[5].fill_(torch.nan)  # tied: the score of one word
+    with pytest.raises(UserError, match="the scores of the next word are not finite"):
+        decoder.write(latents(2), how)
+
+
 def test_smoke_ways_that_there_are_not(make: Make) -> None:
-    for how, said in ((Writing(beams=2, sample=True), "not both"), (Writing(samples=2), "1 beams do not give 2")):
-        with pytest.raises(ValueError, match=said):
+    for how, said in ((Writing(beams=2, sample=True), "not both"), (Writing(samples=2), "as many beams, not 1")):
+        with pytest.raises(UserError, match=said):
             make().write(latents(1), how)

@@ -11,17 +11,16 @@ import torch
 from torch import nn
 
 import oracle
+from psitext.encoders.bert import ACTIVATIONS
 from psitext.nn.complex.attention import modulus_score, real_score, split_score
 from psitext.nn.complex.layout import (
     PlanarDropout,
     apart,
-    cast,
     check_planar,
     modulus,
     planar,
     planar_dropout,
     side_by_side,
-    split_gelu,
     to_complex,
 )
 from psitext.nn.complex.linear import ComplexLinear, WidelyLinear
@@ -55,10 +54,10 @@ def test_law_parts_side_by_side_are_a_view_where_memory_lies_so() -> None:
     assert torch.equal(side_by_side(x.contiguous()), wide)
 
 
-def test_parity_modulus_and_split_gelu() -> None:
+def test_parity_modulus_and_gelu_of_both_parts() -> None:
     z = oracle.random(3, 5)
     oracle.assert_same(modulus, torch.Tensor.abs, z)
-    oracle.assert_same(split_gelu, oracle.gelu, z)
+    oracle.assert_same(ACTIVATIONS["gelu"], oracle.gelu, z)
 
 
 def test_known_moduli_and_their_gradients_at_zero_and_far_from_one() -> None:
@@ -121,7 +120,7 @@ def test_known_a_complex_tensor_is_refused_by_every_layer(layer: nn.Module) -> N
 
 def test_known_a_complex_tensor_is_refused_by_every_function() -> None:
     z = torch.randn(2, 1, 1, 5, 4, dtype=torch.complex64)
-    for function in (modulus, split_gelu, to_complex, check_planar):
+    for function in (modulus, to_complex, check_planar):
         with pytest.raises(TypeError, match="planar"):
             function(z)
     for score in (modulus_score, split_score, real_score):
@@ -131,12 +130,3 @@ def test_known_a_complex_tensor_is_refused_by_every_function() -> None:
         FirstNorm(ComplexLayerNorm(4), "unit")(z, torch.zeros(1, 1, 5, dtype=torch.bool))
     with pytest.raises(TypeError, match=r"takes a complex tensor, not torch\.float32"):
         planar(torch.randn(2, 4))
-
-
-def test_known_no_cast_drops_an_imaginary_part() -> None:
-    z = torch.randn(3, dtype=torch.complex64)
-    for dtype in (torch.float32, torch.bfloat16, torch.int64):
-        with pytest.raises(TypeError, match="would lose the imaginary part"):
-            cast(z, dtype)
-    assert cast(z, torch.complex128).dtype == torch.complex128
-    assert cast(z.real, torch.float64).dtype == torch.float64

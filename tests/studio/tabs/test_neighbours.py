@@ -66,9 +66,10 @@ def test_law_bad_files_are_one_sentence_that_names_no_place(
 
 def test_law_a_column_that_there_is_not_is_refused(tmp_path: Path) -> None:
     table = write(tmp_path / "a.csv", "review,sentiment\nfine,good\n")
-    with pytest.raises(UserError, match="did you mean 'review'"):
+    said = r"^a\.csv has no column 'reveiw'; did you mean 'review'\? It has: review, sentiment$"
+    with pytest.raises(UserError, match=said):
         neighbours.crowd(table, text="reveiw")
-    with pytest.raises(UserError, match="it has: review, sentiment"):
+    with pytest.raises(UserError, match=r"^a\.csv has no column 'zzz'; it has: review, sentiment$"):
         neighbours.crowd(table, label="zzz")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from psitext.errors import UserError
-from psitext.text.cells.columns import check_columns, no_column, no_value
+from psitext.text.cells.columns import check_apart, check_columns, no_column, no_value
 
 
 def said(wanted: dict[str, str], fields: list[str], hint: str | None = None) -> str:
@@ -29,6 +29,12 @@ def test_known_sentences() -> None:
     check_columns("a.csv", {"text": "review"}, own)
     assert str(no_column("a.csv", "x", [])) == "a.csv has no column 'x'; it has: none"
     assert str(no_value("a.jsonl line 3", "x")).startswith("a.jsonl line 3 has no value for 'x'")
+
+
+def test_known_one_column_has_one_option() -> None:
+    check_apart({"text": "review", "pair": None, "label": None})
+    with pytest.raises(UserError, match=r"^--text and --label both name the column 'review'$"):
+        check_apart({"text": "review", "pair": None, "label": "review"})
 
 
 def test_known_many_and_long_names_stay_one_short_sentence() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from psitext.baselines.control.structured import lengths_of
 from psitext.baselines.lstm import LstmDecoder
 
 
@@ -21,15 +22,14 @@ def soft_words(decoder: LstmDecoder, latent: Tensor, steps: int, temperature: fl
     assert decoder.first is not None
     cell = decoder.first(latent)
     memory = (cell.tanh()[None], cell[None])
-    never = torch.tensor([config.bos, config.pad])
+    never = torch.tensor(config.never, dtype=torch.int64, device=latent.device)
     read = words[config.bos].expand(len(latent), -1)
     made = []
     for _ in range(steps):
         states, memory = decoder.net(torch.cat([read, latent], dim=-1)[:, None], memory)
-        scores = decoder.logits(states[:, 0]).index_fill(-1, never.to(latent.device), -torch.inf)
+        scores = decoder.logits(states[:, 0]).index_fill(-1, never, -torch.inf)
         probs = (scores / temperature).softmax(-1)
         made.append(probs)
         read = probs @ words
     every = torch.stack(made, dim=1)
-    over = (every.argmax(-1) == config.eos).int()
-    return every, ((over.cumsum(1) - over) == 0).sum(1)
+    return every, lengths_of(every.argmax(-1), config.eos)

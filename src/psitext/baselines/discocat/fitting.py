@@ -70,8 +70,8 @@ def fit(
     """Train on labelled single texts, ``labels`` giving the class order; the weights are those of the last epoch.
 
     The loss is binary cross-entropy over all classes; order and weights are drawn by (seed, epoch), hidden words by
-    (seed, epoch, sample, place). Errors: pairs of
-    texts, scores instead of labels, a label outside ``labels``, a loss that is not finite.
+    (seed, epoch, sample, place). Errors: pairs of texts, scores instead of labels, a label outside ``labels``, a loss
+    that is not finite.
     """
     gold = _class_ids(train, labels)
     reader = TextReader(config)

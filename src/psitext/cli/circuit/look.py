@@ -80,8 +80,7 @@ def _looked(model: str, text: str | None) -> None:
 
     if text is not None and model.endswith(CIRCUIT_FILE):
         raise UserError("a circuit file cannot read a text; give --text with the model that it was made of")
-    if text is not None and not text.strip():
-        raise UserError("--text is empty; a ket is made from at least one word")
+    early.ket(text)
     if not model.endswith(CIRCUIT_FILE):
         early.model(model)
 

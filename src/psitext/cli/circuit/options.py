@@ -10,9 +10,6 @@ ModelArgument = Annotated[str, typer.Argument(help="A run or a model folder.")]
 NoPad = Annotated[
     bool, typer.Option("--no-pad", help="Refuse a width that is no power of two, in place of padding it with zeros.")
 ]
-Task = Annotated[str | None, typer.Option("--task", help="A task; without it, the one the model was trained for.")]
-Split = Annotated[str | None, typer.Option("--split", help="A split of the task; without it, every dev split.")]
-Data = Annotated[str | None, typer.Option("--data", help="A labelled file of your own.")]
 Limit = Annotated[int, typer.Option("--limit", min=1, help="How many texts, drawn by the seed.")]
 Shots = Annotated[int | None, typer.Option("--shots", help="How often each circuit runs; without it, exact.")]
 Noise = Annotated[

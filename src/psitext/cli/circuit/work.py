@@ -8,20 +8,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from psitext.cli.circuit.options import (
-    Data,
-    Limit,
-    ModelArgument,
-    Noise,
-    NoPad,
-    ReadoutError,
-    Seed,
-    Shots,
-    Split,
-    State,
-    Task,
-)
-from psitext.cli.options import DataDir, Label, Out, Pair, Text, columns_given
+from psitext.cli.circuit.options import Limit, ModelArgument, Noise, NoPad, ReadoutError, Seed, Shots, State
+from psitext.cli.options import Data, DataDir, Label, Out, Pair, Split, Task, Text, columns_given
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,10 +48,7 @@ def run(
 
     early.model(model)
     early.output(results, (data, circuit), "files", "--results")
-    if task is not None:
-        early.task(task)
-    if data is not None:
-        early.table(data, text, pair, label)
+    early.scored(task, data, text, pair, label)
     from psitext.cli.terminal import rows_table
     from psitext.experiments.circuits import scoring
     from psitext.experiments.results import lines
@@ -124,10 +109,7 @@ def train(
     early.choice("--method", method, ("parameter-shift", "spsa"))
     early.model(model)
     early.folder(out)
-    if task is not None:
-        early.task(task)
-    if data is not None:
-        early.table(data, text, pair, label)
+    early.scored(task, data, text, pair, label)
     from psitext.cli.terminal import rows_table
     from psitext.experiments.circuits import scoring, training
     from psitext.model import load
@@ -135,7 +117,6 @@ def train(
     from psitext.quantum import Course
 
     check_place(out)
-
     config = scoring.CircuitConfig(shots=shots, noise=noise, readout_error=readout_error, limit=limit, seed=seed)
     config.machine()
     found = load(model)

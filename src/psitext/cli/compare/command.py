@@ -55,7 +55,7 @@ def compare(
 
     Example: psitext compare reviews.csv --text review --label sentiment
     """
-    from psitext.cli import early
+    from psitext.cli import early, output
     from psitext.experiments.compare.rows import Columns, read_rows
     from psitext.experiments.compare.settings import chosen, read_preset
 
@@ -64,7 +64,8 @@ def compare(
     for name in also or []:
         early.model(name)
     columns = Columns(text, label, pair, cast("None", kind))
-    rows = read_rows(data, columns, preset, dev=dev, metric=metric, limit=limit)
+    with output.stopping(f"{data} was read"):
+        rows = read_rows(data, columns, preset, dev=dev, metric=metric, limit=limit)
     from psitext.cli.terminal import rows_table, shown
     from psitext.experiments.compare import comparing
     from psitext.experiments.compare.starts import check_also

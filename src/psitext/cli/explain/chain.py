@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -25,7 +26,7 @@ from psitext.cli.explain.options import (
     texts_of,
     told_long,
 )
-from psitext.cli.options import DataDir, Out
+from psitext.cli.options import DataDir, Out, columns_given
 
 if TYPE_CHECKING:
     from psitext.model.mps import Mps
@@ -125,7 +126,10 @@ def compress(
         ),
     ] = None,
     law: Law = None,
-    text: LawText = None,
+    text: Annotated[
+        str | None, typer.Option("--text", help="The column that holds the text, of the files of --law and --data.")
+    ] = None,
+    label: Annotated[str | None, typer.Option("--label", help="The column of --data that holds the label.")] = None,
     data_dir: DataDir = None,
 ) -> None:
     """Make a circuit a smaller linear recurrence (balanced truncation), a model like any other.
@@ -135,7 +139,8 @@ def compress(
     Example: psitext compress runs/rac --chi 8 --task imdb -o runs/rac-8
     """
     wanted = chi is not None or tolerance is not None
-    _asked(model, wanted, analysis, out, task, data, beside or [])
+    _asked(model, wanted, analysis, out, beside or [])
+    _scored(task, data, law, text, label)
     looked(model, None, law, text, metric=metric)
     from psitext.cli.terminal import rows_table
     from psitext.experiments import evaluation
@@ -146,7 +151,7 @@ def compress(
 
     if out is not None:
         check_place(out)
-    found, texts = load(model), texts_of(law, text)
+    found, texts = load(model), texts_of(law, None if law is None else text)
     how: Any = {"metric": metric, "length": length, "texts": texts}
 
     def work(words: int) -> None:
@@ -167,7 +172,11 @@ def compress(
         return
     splits: evaluation.Splits = {}
     if task is not None or split is not None or data is not None:
-        splits = evaluation.labelled_splits(evaluation.task_of(found, task), split, data, data_dir)
+        size = f"--chi {chi}" if tolerance is None else f"--tolerance {tolerance:g}"
+        command = f"psitext compress {shlex.quote(model)} {size}" + (f" -o {shlex.quote(str(out))}" if out else "")
+        columns = {} if data is None else columns_given(text, None, label)
+        of = evaluation.task_of(found, task)
+        splits = evaluation.labelled_splits(of, split, data, data_dir, columns, command)
     smaller = found.compress(chi, tolerance, **how)
     rows_table(comparing.rows(found, smaller, splits, {name: load(name) for name in beside or []}))
     typer.echo(f"predicted for texts of {smaller.length} words, {smaller.metric} metric")
@@ -178,9 +187,19 @@ def compress(
         typer.echo(f"model: {out}")
 
 
-def _asked(
-    model: str, wanted: bool, analysis: bool, out: Path | None, task: str | None, data: str | None, beside: list[str]
-) -> None:
+def _scored(task: str | None, data: str | None, law: Path | None, text: str | None, label: str | None) -> None:
+    """Refuse columns of a file that is not named, and what cannot be scored on."""
+    from psitext.cli import early
+    from psitext.errors import UserError
+
+    if data is None and label is not None:
+        raise UserError("--label names a column of the file of --data; name that file, too")
+    if data is None and law is None and text is not None:
+        raise UserError("--text names a column of the files of --law and --data; name one of them, too")
+    early.scored(task, data, text, None, label)
+
+
+def _asked(model: str, wanted: bool, analysis: bool, out: Path | None, beside: list[str]) -> None:
     """Refuse what is not all there, or would write a model over the one that is read."""
     from psitext.cli import early
     from psitext.errors import UserError
@@ -191,10 +210,6 @@ def _asked(
         raise UserError("name a folder for the smaller model with -o")
     if out is not None and not wanted:
         raise UserError("say how small the model in -o is to be: --chi 8, or --tolerance 0.01")
-    if task is not None:
-        early.task(task)
-    if data is not None:
-        early.table(data, None, None)
     for name in (model, *beside):
         early.model(name)
     if out is not None:

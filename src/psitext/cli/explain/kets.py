@@ -73,8 +73,7 @@ def _looked(sentences: list[str], model: str, bond: int | None, fidelity: float,
     from psitext.cli import early
     from psitext.errors import UserError
 
-    if bond is not None and bond < 1:
-        raise UserError(f"--bond {bond} holds nothing; 1 is a product state, and each doubling takes a qubit more")
+    early.ket(None, bond)
     if not 0 < fidelity <= 1:
         raise UserError(f"--fidelity is above 0 and at most 1, not {fidelity:g}")
     early.ending(out, ENDINGS, "kets")

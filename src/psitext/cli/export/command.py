@@ -120,16 +120,12 @@ def _tensors(
 ) -> None:
     """Arrays of a circuit's state, or of a sentence's ket; and the lines that read them."""
     from psitext.cli import early
-    from psitext.errors import UserError
 
     early.ending(out, (".npz",), "matrix product states")
     looked(name, None, law, None if law is None else text, closing=closing, metric=metric)
     early.output(out)
     if text is not None and law is None:
-        if not text.strip():
-            raise UserError("--text is empty; a ket is made from at least one word")
-        if bond is not None and bond < 1:
-            raise UserError(f"--bond {bond} holds nothing; 1 is a product state")
+        early.ket(text, bond)
         from psitext.cli.generate.sentences import tell_cut
         from psitext.experiments.export import write_ket
         from psitext.model import load

@@ -21,11 +21,11 @@ def read(*groups: Sequence[str], column: str | None = None) -> list[list[str]]:
 
     Errors: an empty argument; a file without any sentence; a column where nothing is a file; standard input.
     """
+    from psitext.cli import early
     from psitext.errors import UserError
 
     given = [argument for group in groups for argument in group]
-    if "-" in given:
-        raise UserError("standard input is not read; name a file with a text column in place of '-'")
+    early.texts_only(given)
     if column is not None and not any(map(_is_file, given)):
         raise UserError(f"--text names the column {column!r} of a file, and only sentences are given")
     return [[text for argument in group for text in _sentences(argument, column)] for group in groups]
@@ -68,25 +68,24 @@ def tell_unknown(model: Model, texts: Sequence[str]) -> None:
 
 def tell_cut(model: Model, *groups: Sequence[str]) -> None:
     """Say how many sentences are longer than the model reads."""
-    texts = [text for group in groups for text in group]
-    cut = sum(model.longer(texts))
-    if cut:
-        which = f"{cut:,} of {len(texts):,} sentences are"
-        typer.echo(f"{which} longer than the {model.text.max_len} tokens that the model reads; cut there", err=True)
+    from psitext.cli import terminal
+
+    terminal.tell_cut(model.longer([text for group in groups for text in group]), model, "sentences")
 
 
 def _sentences(argument: str, column: str | None) -> list[str]:
     """One argument's."""
     from psitext.errors import UserError
     from psitext.text.cells.columns import no_value
-    from psitext.text.rows import HUB, column_rows, form_of
+    from psitext.text.rows import HUB, column_rows, form_of, named_like_a_table
 
     if not _is_file(argument):
         if not argument.strip():
             raise UserError("a sentence is empty; a latent is made from at least one word")
         return [argument]
-    table = argument.startswith(HUB) or _named_like_a_table(argument)
-    form = "txt" if not table else None if argument.startswith(HUB) else form_of(Path(argument))
+    hub = argument.startswith(HUB)
+    # A file whose ending says nothing is read as a sentence a line.
+    form = None if hub else form_of(Path(argument)) if named_like_a_table(argument) else "txt"
     name = column if column is not None and form != "txt" else "text"
     full, empty = [], 0
     for row in column_rows(argument, {"text": name}, form=form):
@@ -105,14 +104,7 @@ def _sentences(argument: str, column: str | None) -> list[str]:
 
 def _is_file(argument: str) -> bool:
     """What is there as a file or folder, is a hub name, or is one word with a table's ending."""
-    from psitext.text.rows import HUB
+    from psitext.text.rows import HUB, named_like_a_table
 
-    named = _named_like_a_table(argument) and not any(sign.isspace() for sign in argument)
+    named = named_like_a_table(argument) and not any(sign.isspace() for sign in argument)
     return named or argument.startswith(HUB) or os.path.exists(argument)  # noqa: PTH110 - False for a text too long
-
-
-def _named_like_a_table(argument: str) -> bool:
-    """True for an ending that says what is in a file; a file with another one is read as a sentence a line."""
-    from psitext.text.rows import ENDINGS
-
-    return argument.endswith(tuple(ending + packed for ending in ENDINGS for packed in ("", ".gz", ".zst")))

@@ -20,6 +20,7 @@ from psitext.experiments.compare.settings import CompareConfig
 from psitext.files import write_atomic
 from psitext.randomness import bits
 from psitext.text.cells.checks import check_numbers, check_texts, number
+from psitext.text.cells.columns import check_apart
 from psitext.text.examples import METRICS_OF_KIND, Example, Kind, Task, check_labels, examples
 from psitext.text.rows import Row, column_rows
 from psitext.text.tables import LIKE_DATA, guessed_task
@@ -160,11 +161,7 @@ def key(one: Example) -> bytes:
 
 
 def _check_names(path: str, columns: Columns, dev: str | None) -> None:
-    options: dict[str, str] = {}
-    for option, name in columns.named.items():
-        if name in options:
-            raise UserError(f"--{options[name]} and --{option} both name the column {name!r}")
-        options[name] = option
+    check_apart(columns.named)
     if columns.kind not in (None, *KINDS):
         raise UserError(f"--kind is classification or regression, not {columns.kind!r}{near(str(columns.kind), KINDS)}")
     if dev is not None and os.path.realpath(dev) == os.path.realpath(path):

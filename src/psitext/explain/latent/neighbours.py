@@ -72,9 +72,10 @@ def symmetric_kl(queries: Posterior, among: Posterior) -> Tensor:
 
     Of one dimension it is (d^2 (1 / v + 1 / w) + (v - w)^2 / (v w)) / 4, with variances v, w and d between the means.
     """
-    v, w = queries.log_var.exp()[:, None], among.log_var.exp()
+    v, w = queries.log_var[:, None], among.log_var
     d = queries.vector[:, None] - among.vector
-    return (d.square() * (1 / v + 1 / w) + (v - w).square() / (v * w)).sum(-1) / 4
+    # (v - w)^2 / (v w) is 4 sinh^2 of half the logarithms' difference, also where v w is too small for a double.
+    return (d.square() * ((-v).exp() + (-w).exp()) + 4 * ((v - w) / 2).sinh().square()).sum(-1) / 4
 
 
 Distance = Callable[[Posterior, Posterior], Tensor]

@@ -24,6 +24,7 @@ from psitext.explain.mps.spectrum import Engine, spectrum
 from psitext.explain.mps.stack import Floats, stacked
 from psitext.nn.numerics import DEGENERATE, SETTLED
 from psitext.nn.schmidt import entropy
+from psitext.randomness import generator
 
 SHORTEST, LONGEST = 128, 2**14  # words of the finite chains whose middle is looked at, each twice the one before
 FORGOTTEN = 72  # correlation lengths after which the middle has forgotten both ends: exp(-36) is below epsilon
@@ -93,7 +94,7 @@ def transfer_spectrum(chain: Chain) -> tuple[tuple[complex, ...], float]:
         found = np.linalg.eigvals(np.kron(hidden, hidden) * factor.reshape(-1, 1))
     else:
         operator = LinearOperator((factor.size, factor.size), matvec=transfer, dtype=np.float64)
-        start = np.random.default_rng(0).random(factor.size)  # a symmetric one would stay so, and miss what is not
+        start = generator(0, "arnoldi").random(factor.size)  # a symmetric one would stay so, and miss what is not
         try:
             found = eigs(operator, LEADING, v0=start, ncv=8 * LEADING, return_eigenvectors=False)
         except ArpackError as error:

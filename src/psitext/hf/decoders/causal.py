@@ -80,7 +80,7 @@ class CausalDecoder(Decoder):
 
         Rows of one latent stand together. ``bos`` and ``pad`` are never written. Dropout is off; draws are keyed by
         (seed, row, token), so torch's generator is not touched and the rest of a batch does not change a row. Errors:
-        UserError for a way to write that there is not, or for a prompt that leaves no position.
+        as ``Decoder.write``, and a prompt that leaves no position.
         """
         training = self.training
         self.eval()

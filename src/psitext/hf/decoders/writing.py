@@ -21,7 +21,6 @@ from psitext.baselines.lstm import picked
 from psitext.errors import UserError
 from psitext.heads.decoding import CausalConfig, Writing
 from psitext.hf.decoders.injection import causal
-from psitext.nn.numerics import float32_scores
 from psitext.randomness import uniform
 
 if TYPE_CHECKING:
@@ -30,10 +29,7 @@ if TYPE_CHECKING:
 
 def write(decoder: CausalDecoder, latent: Tensor, how: Writing, prompt: Tensor | None) -> Tensor:
     """(B * samples, N) int64 tokens, see ``CausalDecoder.write``; the decoder is in evaluation mode."""
-    if how.beams > 1 and how.sample:
-        raise ValueError("rows are drawn or searched by beams, not both")
-    if not how.sample and how.samples > how.beams:
-        raise ValueError(f"without draws {how.beams} beams do not give {how.samples} rows")
+    how.check()
     ids, real = beginning(decoder.config, latent, prompt)
     room = decoder.config.max_len - decoder.first_position - ids.shape[1] + 1
     if room < 1:
@@ -113,10 +109,7 @@ class Reading:
     def _read(self, ids: Tensor, positions: Tensor, mask: Tensor | None) -> Tensor:
         kept = {"use_cache": True, _cache_keyword(): self._cache}
         states = self.decoder.run(ids, positions, mask, self._memory, self._added, **kept)
-        config = self.decoder.config
-        logits = float32_scores(self.decoder.logits(states[:, -1]))
-        never = [one for one in {config.bos, config.pad} if one != config.eos]
-        return logits.index_fill(-1, torch.tensor(never, dtype=torch.long, device=logits.device), -torch.inf)
+        return self.decoder.allowed(states[:, -1])
 
 
 def _walk(reading: Reading, logits: Tensor, how: Writing, steps: int) -> Tensor:

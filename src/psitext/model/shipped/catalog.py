@@ -37,8 +37,15 @@ def names() -> list[str]:
 def located(source: str | Path) -> Path:
     """The path of a model: ``source`` itself where something lies there, else the shipped model of exactly that name,
     else ``source`` again. A name is never taken for a path, so none leads out of the folder.
+
+    Errors: the empty name, which as a path would be the folder that one is in.
     """
     name = str(source)
+    if not name:
+        raise UserError(
+            "the name of the model is empty; give a run, a model folder, hf:<folder or hub id>, or a name that "
+            "`psitext models` lists"
+        )
     return FOLDER / name if not os.path.exists(name) and name in names() else Path(source)  # noqa: PTH110 - never an error
 
 

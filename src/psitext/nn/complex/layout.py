@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from psitext.nn.dropout import Dropout, dropout
 from psitext.nn.numerics import MIN_MODULUS
@@ -49,13 +48,6 @@ def check_planar(x: Tensor, width: int | None = None) -> None:
         raise ValueError(f"a planar tensor {wanted} is wanted, not one of shape {tuple(x.shape)}")
 
 
-def cast(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """``x`` as ``dtype``; complex to real is refused, where torch would drop the imaginary part with a warning."""
-    if x.is_complex() and not dtype.is_complex:
-        raise TypeError(f"a cast of {x.dtype} to {dtype} would lose the imaginary part; take planar(), .real or .abs()")
-    return x.to(dtype)
-
-
 def modulus(x: Tensor) -> Tensor:
     """|z|; (2, ...) -> (...). Its gradient is finite everywhere and 0 at 0, where |z| has none."""
     check_planar(x)
@@ -77,12 +69,6 @@ class _Modulus(torch.autograd.Function):
         x, size = ctx.saved_tensors
         gradient: Tensor = x * (grad / size.clamp_min(MIN_MODULUS))
         return gradient
-
-
-def split_gelu(x: Tensor) -> Tensor:
-    """GELU of the real and of the imaginary part (QBERT, eq. 6); (2, ...) -> (2, ...)."""
-    check_planar(x)
-    return F.gelu(x)
 
 
 def planar_dropout(x: Tensor, rate: float) -> Tensor:

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from psitext.errors import UserError
+from psitext.nn.kets.qubits import qubits_for
 from psitext.nn.unitary.born import probabilities
 from psitext.randomness import generator
 
@@ -112,7 +113,7 @@ class Circuit(nn.Module):
     def __init__(self, width: int, layers: int, entangler: Entangler, std: float) -> None:
         super().__init__()
         self.width = width
-        self.qubits = max(1, (width - 1).bit_length())
+        self.qubits = qubits_for(width)
         self.outcomes = 1 << self.qubits
         self.entangler: Entangler = entangler
         self.angles = nn.Parameter(torch.empty(layers, self.qubits, 2).normal_(std=std))

@@ -10,14 +10,12 @@ Letters: N contexts, K answers to each.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from psitext.errors import UserError
 from psitext.score.text import distinct
-from psitext.score.text.bleu import NO_NLTK
+from psitext.score.text.bleu import nltk_bleu
 
 Floats = npt.NDArray[np.float64]
 WEIGHTS = (1 / 3, 1 / 3, 1 / 3)  # of words, pairs, threes
@@ -27,7 +25,7 @@ def bleu(reference: Sequence[str], answer: Sequence[str]) -> float:
     """BLEU of an answer's words against those of the reference; 0 of nothing. Errors: nltk missing."""
     if not answer or not reference:
         return 0.0
-    theirs = _nltk()
+    theirs = nltk_bleu()
     smooth = theirs.SmoothingFunction().method7
     return float(theirs.sentence_bleu([list(reference)], list(answer), WEIGHTS, smooth))
 
@@ -63,11 +61,3 @@ def distinct_within(answers: Sequence[Sequence[str]], cut: Callable[[str], list[
     2019): 1 says that no two answers share one, 1 / K that all are the same.
     """
     return float(np.mean([distinct(map(cut, some), order) for some in answers]))
-
-
-def _nltk() -> Any:
-    try:
-        from nltk.translate import bleu_score
-    except ImportError:
-        raise UserError(NO_NLTK) from None
-    return bleu_score

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-import torch
 from torch import Tensor
 
 from psitext.config import Config
 from psitext.heads.decoding import wanted
 from psitext.nn.numerics import float32_scores
-from psitext.score.elbo import ObjectiveConfig, free_bits, sentences
+from psitext.score.elbo import ObjectiveConfig, free_bits, kl_per_dimension, sentences
 from psitext.score.losses import Objective, Predicted, Score, word_surprise_sum
 from psitext.state import Posterior, State
 from psitext.text.batches import Batch
@@ -58,12 +57,13 @@ def cvae(config: CvaeConfig) -> Score:
 
 
 def kl_between(first: Posterior, second: Posterior) -> Tensor:
-    """(B, P) nats, KL(first || second) of every number of two Gaussians; float32 at least."""
+    """(B, P) nats, KL(first || second) of every number of two Gaussians; float32 at least.
+
+    It is that from N(0, 1) in coordinates in which the second one is N(0, 1).
+    """
     mean, log_var = float32_scores(first.vector), float32_scores(first.log_var)
     other, other_log_var = float32_scores(second.vector), float32_scores(second.log_var)
-    wider = log_var - other_log_var
-    # exp(v) - 1 - v of a small v: what cancels, cancels once.
-    return 0.5 * ((mean - other).square() * torch.exp(-other_log_var) + (wider.expm1() - wider))
+    return kl_per_dimension((mean - other) * (-0.5 * other_log_var).exp(), log_var - other_log_var)
 
 
 def _rec(predicted: Predicted, batch: Batch, state: State) -> Tensor:

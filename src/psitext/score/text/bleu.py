@@ -23,7 +23,6 @@ Ngram: TypeAlias = tuple[str, ...]
 Smoothing = Literal["method1", "method2", "method3"]
 
 ORDER = 3  # words in a row, of the paper's table 6
-NO_NLTK = "BLEU is nltk's: pip install 'psitext[text]'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +93,7 @@ def _scores(
     leave_out: bool = False,
 ) -> list[float]:
     """BLEU of every sentence; ``most`` says how often a reference has an n-gram that the sentence has so often."""
-    theirs = _nltk()
+    theirs = nltk_bleu()
     smooth = getattr(theirs.SmoothingFunction(), smoothing)
     return [_score(theirs, words, order, smooth, most, _others(lengths, words, leave_out)) for words in sentences]
 
@@ -136,9 +135,10 @@ def _ngrams(words: Words, order: int) -> Iterator[Ngram]:
             yield tuple(words[first : first + size])
 
 
-def _nltk() -> Any:
+def nltk_bleu() -> Any:
+    """nltk's module of BLEU. Errors: UserError where nltk is missing."""
     try:
         from nltk.translate import bleu_score
     except ImportError:
-        raise UserError(NO_NLTK) from None
+        raise UserError("BLEU is nltk's: pip install 'psitext[text]'") from None
     return bleu_score

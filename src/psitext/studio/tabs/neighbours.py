@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from psitext.errors import UserError, near
+from psitext.errors import UserError
 from psitext.explain.latent.neighbours import nearest
 from psitext.model import Model
 from psitext.state import Posterior
@@ -24,6 +24,7 @@ from psitext.studio import bounds
 from psitext.studio.models import NEIGHBOURS, STATES, Shelf
 from psitext.studio.shown import markup, plane
 from psitext.studio.work import Studio
+from psitext.text.cells.columns import no_column
 from psitext.text.rows import Row, rows
 
 Floats = npt.NDArray[np.float64]
@@ -92,8 +93,7 @@ def crowd(path: Path, text: str = "", label: str = "") -> Crowd:
     label = label.strip() or next((name for name in LABELS if name in columns and name != text), "")
     for name in (bounds.whole(one, "a column's name") for one in (text, label) if one):
         if name not in columns:
-            known = near(name, columns) or f"; it has: {', '.join(columns)}"
-            raise UserError(f"{path.name} has no column {name[:80]!r}{known}")
+            raise no_column(path.name, name, columns)
     kept = [row for row in some if row.fields.get(text, "").strip()]
     if not kept:
         raise UserError(f"the column {text!r} of {path.name} holds no text")

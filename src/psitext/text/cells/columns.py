@@ -1,12 +1,21 @@
-"""Columns that a table has, and the one sentence about those that it lacks."""
+"""Columns that a table is asked for: no two the same, and the one sentence about those that it lacks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 
 from psitext.errors import UserError, near, nearest
 
 MOST, LONGEST = 12, 40  # columns, and letters of each, that a sentence lists
+
+
+def check_apart(wanted: Mapping[str, str | None]) -> None:
+    """Refuse one column under two options ("text" for --text); None is an option that is not given."""
+    named = [(option, name) for option, name in wanted.items() if name is not None]
+    for (one, name), (other, same) in combinations(named, 2):
+        if name == same:
+            raise UserError(f"--{one} and --{other} both name the column {name!r}")
 
 
 def check_columns(where: str, wanted: Mapping[str, str], fields: Iterable[str], hint: str | None = None) -> None:
