@@ -64,8 +64,8 @@ def test_law_certain_shots_hold_for_the_worst_outcomes() -> None:
 
 
 def test_known_what_is_refused() -> None:
-    for error in (0.0, -1.0, float("nan")):
-        with pytest.raises(UserError, match="takes infinitely many shots; name one above 0"):
+    for error, why in ((0.0, "takes infinitely many shots"), (-1.0, "is none"), (float("nan"), "is none")):
+        with pytest.raises(UserError, match=f"{why}; name one above 0"):
             cost(from_head(module(4)), logit_error=error)
     with pytest.raises(UserError, match="a bond of 0 holds nothing"):
         cost(from_head(module(4)), bond=0)

@@ -78,7 +78,8 @@ def cost(head: HeadCircuit, kets: Complex | None = None, *, bond: int = 4, logit
     Errors: a bond below 1, a logit error that is not above 0.
     """
     if not logit_error > 0:
-        raise UserError(f"a logit error of {logit_error:g} takes infinitely many shots; name one above 0")
+        why = "takes infinitely many shots" if logit_error == 0 else "is none"
+        raise UserError(f"a logit error of {logit_error:g} {why}; name one above 0")
     some = kets if kets is not None else generic_ket(head.qubits)[None]
     chains = [prepare(ket, bond) for ket in some]
     outcomes = head.probabilities(some) if kets is not None else np.full((1, head.outcomes.count), 1.0)

@@ -64,7 +64,7 @@ def test_law_a_folder_gives_it_back(fitted: Control, tmp_path: Path) -> None:
 def test_known_bad_folders(fitted: Control, tmp_path: Path) -> None:
     tellers.space().save(tmp_path / "space")
     place = tmp_path / "mood"
-    with pytest.raises(UserError, match="holds no labels to write by: there is nothing"):
+    with pytest.raises(UserError, match="holds no labels to write by: there is no such folder"):
         control.load(place)
     with pytest.raises(UserError, match="something else than a control"):
         control.save(fitted, tmp_path / "space", tmp_path / "space")

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from psitext.quantum.gates import Complex
 
 CIRCUIT_FILE = ".qasm"
+ENDINGS = {  # by which a file is known again
+    "qasm3": ((CIRCUIT_FILE,), "circuits in OpenQASM 3"),
+    "qpy": ((".qpy",), "circuits in QPY"),
+    "pennylane": ((".py",), "PennyLane scripts"),
+}
 Sentence = Annotated[str | None, typer.Option("--text", help="A text whose ket is prepared before the head.")]
 
 
@@ -58,8 +63,9 @@ def export(
     if out is None:
         raise UserError("name a file with -o")
     early.output(out, (model,), "circuits")
+    if to in ENDINGS:
+        early.ending(out, *ENDINGS[to])
     if to == "pennylane":
-        early.ending(out, (".py",), "PennyLane scripts")
         early.output(out.with_suffix(".npz"))
     _looked(model, text)
     from psitext.quantum.export import writer

@@ -104,7 +104,7 @@ def load(folder: Path, space: str | None = None) -> Control:
 def read(folder: Path) -> Saved:
     """The settings in a folder whose files are as they were written."""
     if not (folder / CONTROL).is_file():
-        what = "there is nothing" if not folder.exists() else f"it has no {CONTROL}"
+        what = "there is no such folder" if not folder.exists() else f"it has no {CONTROL}"
         raise UserError(f"{folder} holds no labels to write by: {what}; `psitext generate fit` makes them")
     try:
         sums: Mapping[str, str] = dict(json.loads((folder / checkpoint.CHECKSUMS).read_text(encoding="utf-8")))
