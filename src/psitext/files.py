@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Literal
@@ -71,6 +71,15 @@ def check_place(path: Path, *, folder: bool = False) -> None:
         above = next(place for place in path.absolute().parents if os.path.lexists(place))
         first = path.absolute().relative_to(above).parts[0]
         _check_beside(above / first)
+
+
+def holds_another(path: Path, marks: Sequence[str]) -> bool:
+    """True where there is a file, or a folder with something in it that lacks one of the files ``marks``: what a folder
+    of that kind may not replace.
+    """
+    if not path.exists() or all((path / name).is_file() for name in marks):
+        return False
+    return path.is_file() or any(path.iterdir())
 
 
 def _check_beside(path: Path) -> None:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from psitext import __version__
 from psitext.errors import UserError
 from psitext.estimator.texts import EstimatorError
-from psitext.files import folder_atomic, sha256, write_atomic
+from psitext.files import folder_atomic, holds_another, sha256, write_atomic
 from psitext.model import Model, load
 from psitext.model.folder import find
 from psitext.model.shipped import located
@@ -70,7 +70,7 @@ def unpacked(value: object) -> object:
 
 def write(estimator: TextEstimator, path: Path) -> Path:
     """Write the folder in one step. Errors: a place with something else; parameters or classes that JSON lacks."""
-    if path.exists() and not (path / SETTINGS).is_file() and (path.is_file() or any(path.iterdir())):
+    if holds_another(path, (SETTINGS,)):
         raise EstimatorError(f"{path} holds something else than an estimator; name another folder")
     params = estimator.get_params(deep=False)
     encoder = params["encoder"]

@@ -17,7 +17,7 @@ from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 from psitext import __version__
 from psitext.config import Config, build
 from psitext.errors import UserError
-from psitext.files import folder_atomic, sha256, write_atomic
+from psitext.files import folder_atomic, holds_another, sha256, write_atomic
 from psitext.heads.decoding import WritingConfig
 from psitext.heads.pretraining import PretrainingConfig
 from psitext.model.shipped import missing
@@ -97,8 +97,7 @@ def write(model: Model, path: str | Path, *, narrow: bool = False, words: str | 
 
 def check_place(path: Path) -> None:
     """Refuse a place that holds something else than a model, of which nothing is to be lost."""
-    a_model = all((path / name).is_file() for name in (checkpoint.CHECKSUMS, CONFIG, CARD))  # a checkpoint has no card
-    if path.exists() and not a_model and (path.is_file() or any(path.iterdir())):
+    if holds_another(path, (checkpoint.CHECKSUMS, CONFIG, CARD)):  # a checkpoint has no card
         raise UserError(f"{path} holds something else than a model; name another folder")
 
 

@@ -19,7 +19,7 @@ from psitext.config import Config, build
 from psitext.errors import UserError
 from psitext.experiments.control.control import Control
 from psitext.experiments.latents.records import fingerprint
-from psitext.files import folder_atomic, sha256, write_atomic
+from psitext.files import folder_atomic, holds_another, sha256, write_atomic
 from psitext.model import Model
 from psitext.model import load as load_model
 from psitext.model.shipped import located, names
@@ -78,7 +78,7 @@ def save(control: Control, folder: Path, model: str | Path) -> None:
 
 def check_place(folder: Path) -> None:
     """Refuse a place that holds something else."""
-    if folder.exists() and not (folder / CONTROL).is_file() and (folder.is_file() or any(folder.iterdir())):
+    if holds_another(folder, (CONTROL,)):
         raise UserError(f"{folder} holds something else than a control; name another folder")
 
 

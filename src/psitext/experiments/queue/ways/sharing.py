@@ -14,9 +14,7 @@ from psitext.experiments.results import lines, stamp
 from psitext.experiments.results.lines import ResultLine
 from psitext.experiments.runs import ranks
 from psitext.experiments.runs.folder import RunFolder
-from psitext.experiments.runs.recipes import (
-    FinetuneRecipe,
-)
+from psitext.experiments.runs.recipes import FinetuneRecipe
 from psitext.model import Model, load
 from psitext.text.examples import Example, Task
 from psitext.text.tasks import load_split, load_task, read_split

@@ -15,10 +15,7 @@ from psitext.experiments.queue.rewriting import rewritten
 from psitext.experiments.queue.ways.sharing import forget, given, line
 from psitext.experiments.results.lines import ResultLine
 from psitext.experiments.runs.folder import RunFolder
-from psitext.experiments.runs.recipes import (
-    AutoencodeRecipe,
-    RespondRecipe,
-)
+from psitext.experiments.runs.recipes import AutoencodeRecipe, RespondRecipe
 from psitext.train.loop import Hook
 
 

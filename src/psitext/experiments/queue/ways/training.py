@@ -14,9 +14,7 @@ from psitext.experiments.queue.plan import Bench, Job, recipe_of
 from psitext.experiments.queue.ways.sharing import finetuning, forget, line, read
 from psitext.experiments.results.lines import ResultLine
 from psitext.experiments.runs.folder import RunFolder
-from psitext.experiments.runs.recipes import (
-    PretrainRecipe,
-)
+from psitext.experiments.runs.recipes import PretrainRecipe
 from psitext.experiments.runs.validation import dev_curve
 from psitext.experiments.sweep.work import work as sweep_work
 from psitext.experiments.tensors import comparing
