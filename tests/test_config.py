@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field, ValidationError
 
-from psitext import config
 from psitext.config import (
     Config,
     build,
-    first_unless_named,
     merged,
+    named_by_keys,
     read_recipe,
     read_toml,
     recipe_hash,
+    recipes,
     with_overrides,
 )
 from psitext.errors import UserError
@@ -46,7 +46,7 @@ class Fancy(Config):
     inner: Inner = Inner()
 
 
-Either = Annotated[Plain | Fancy, Field(discriminator="family"), first_unless_named(Plain)]
+Either = Annotated[Plain | Fancy, Field(discriminator="family"), named_by_keys(Plain, Fancy)]
 
 
 class Whole(Config):
@@ -80,6 +80,7 @@ def test_known_errors_name_the_key() -> None:
 def test_known_a_table_is_of_the_kind_that_it_names() -> None:
     assert build(Whole, {"part": {"width": 4}}, "here").part == Plain(width=4)
     assert build(Whole, {"part": {"family": "fancy"}, "other": {}}, "here") == Whole(part=Fancy(), other=Plain())
+    assert build(Whole, {"part": {"inner": {}}}, "here").part == Fancy(), "of the first that has its keys"
     whole = Whole(part=Fancy(width=2), many=(Plain(width=1),))
     assert build(Whole, whole.tree(), "here") == whole
 
@@ -88,7 +89,6 @@ def test_known_a_table_is_of_the_kind_that_it_names() -> None:
     ("tree", "said"),
     [
         ({"part": {"widht": 4}}, "run.toml has an unknown key 'part.widht'; did you mean 'width'?"),
-        ({"part": {"inner": {}}}, "run.toml has an unknown key 'part.inner'"),
         (
             {"other": {"family": "fancy", "inner": {"warmup_step": 1}}},
             "run.toml has an unknown key 'other.inner.warmup_step'; did you mean 'warmup_steps'?",
@@ -105,8 +105,8 @@ def test_known_errors_name_the_key_whatever_the_kind(tree: dict[str, object], sa
 
 def test_known_errors_of_values_name_the_key_whatever_the_kind() -> None:
     fancy = {"family": "fancy", "width": "wide"}
-    assert sentence({"part": fancy}, cls=Whole).startswith("run.toml sets part.width to 'wide': input should be")
-    assert sentence({"part": 3}, cls=Whole).startswith("run.toml sets part to 3: ")
+    assert sentence({"part": fancy}, cls=Whole) == "run.toml sets part.width to 'wide': it takes a whole number"
+    assert sentence({"part": 3}, cls=Whole) == "run.toml sets part to 3: it takes a table of keys"
 
 
 def test_law_a_hash_tells_kinds_apart_and_keeps_the_names_of_the_first() -> None:
@@ -180,7 +180,7 @@ def test_known_files_that_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no recipe file"):
         read_toml(tmp_path / "absent.toml")
     (tmp_path / "bad.toml").write_text("lr = \n")
-    with pytest.raises(UserError, match=r"bad\.toml is not valid TOML: .*line 1"):
+    with pytest.raises(UserError, match=r"bad\.toml line 1 is not valid TOML: `lr =` \(the value is none; .*\)$"):
         read_toml(tmp_path / "bad.toml")
     (tmp_path / "latin.toml").write_bytes(b"name = 'caf\xe9'\n")
     with pytest.raises(UserError, match=r"latin\.toml is not UTF-8 text \(byte 11\)"):
@@ -189,8 +189,51 @@ def test_known_files_that_are_refused(tmp_path: Path) -> None:
         read_toml(tmp_path)
 
 
+BROKEN = {
+    "[train": "[train` (the name of a table stands in brackets, [train])",
+    "a = 1\na = 2": "a = 2` (that key is there already)",
+    "[a]\n[a]": "[a]` (that table is there already)",
+    'a = "x': 'a = "x` (the closing quote of a text is missing, or it holds a control character)',
+    "a = [1, 2": "a = [1, 2` (a bracket is not closed)",
+    "just words": "just words` (a key, an equals sign and a value are wanted, as in steps = 100)",
+    'a = "\\q"': 'a = "\\q"` (a backslash within double quotes is written twice; single quotes take it as it is)',
+    "a = 1 2": "a = 1 2` (something follows after the value; a text stands in quotes)",
+}
+
+
+@pytest.mark.parametrize("content", BROKEN)
+def test_known_broken_files_in_our_own_words(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(f"\n{content}\n")
+    line = 2 + content.count("\n")
+    with pytest.raises(UserError) as caught:
+        read_toml(path)
+    assert str(caught.value) == f"{path} line {line} is not valid TOML: `{BROKEN[content]}"
+
+
+def test_known_who_wrote_a_wrong_value(tmp_path: Path) -> None:
+    """The line of the file that says it, or ``--set`` where a setting does."""
+    path = tmp_path / "mine.toml"
+    path.write_text("# mine\nname = 'x'\n\n[part]\n'width' = 'a'\n[other.inner]\nlr = 'b'\n[[many]]\nwidth = 1\n")
+
+    def said(tree: dict[str, object], settings: list[str]) -> str:
+        with pytest.raises(UserError) as caught:
+            build(Whole, tree, str(path), settings)
+        return str(caught.value).removeprefix(str(path))
+
+    wide = {"part": {"width": "a"}}
+    assert said(wide, []) == " line 5 sets part.width to 'a': it takes a whole number"
+    assert said(wide, ["part.width=a"]) == "--set sets part.width to 'a': it takes a whole number"
+    assert said(wide, ["part={width='a'}"]).startswith("--set sets part.width to 'a'")
+    assert said(wide, ["other.family=plain"]).startswith(" line 5 sets part.width")
+    fancy = {"other": {"family": "fancy", "inner": {"lr": "b"}}}
+    assert said(fancy, []) == " line 7 sets other.inner.lr to 'b': it takes a number"
+    assert said({"part": {"widht": 1}}, []) == " has an unknown key 'part.widht'; did you mean 'width'?"
+    assert said({"many": [{"width": "c"}]}, []) == " sets many.0.width to 'c': it takes a whole number"
+
+
 def test_known_a_recipe_extends_one_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(config, "RECIPES", tmp_path / "shipped")
+    monkeypatch.setattr(recipes, "RECIPES", tmp_path / "shipped")
     (tmp_path / "shipped" / "base").mkdir(parents=True)
     (tmp_path / "shipped" / "base" / "bert-mini.toml").write_text("[model]\nwidth = 256\nlayers = 4\n")
     (tmp_path / "mine.toml").write_text("extends = 'bert-mini'\n[model]\nlayers = 2\n")
@@ -218,8 +261,8 @@ class Numbers(Config):
         ({"steps": True}, "run.toml: steps is a number, not true"),
         ({"rate": False}, "run.toml: rate is a number, not false"),
         ({"steps": 2**63}, "run.toml: steps is beyond 9223372036854775807, where whole numbers end"),
-        ({"rate": float("inf")}, "run.toml sets rate to inf: input should be a finite number"),
-        ({"rate": float("nan")}, "run.toml sets rate to nan: input should be a finite number"),
+        ({"rate": float("inf")}, "run.toml sets rate to inf: it takes a finite number"),
+        ({"rate": float("nan")}, "run.toml sets rate to nan: it takes a finite number"),
         ({"rate": "x", "rte": 1}, "run.toml has an unknown key 'rte'; did you mean 'rate'?"),
     ],
 )

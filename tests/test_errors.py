@@ -1,9 +1,11 @@
 import pickle
+from pathlib import Path
 
 import pytest
 
 from psitext.errors import Unfit, Unknown, UserError, near
 from psitext.experiments.runs.folder import Taken
+from psitext.files import Unwritten
 
 
 def test_the_likeliest_names_come_first_and_equals_in_alphabetical_order():
@@ -29,6 +31,7 @@ def test_a_name_is_looked_for_among_those_that_a_caller_adds():
         Unknown("no x", "x", ["xy"], "; or so"),
         Unfit("a.toml", " lacks 'b'"),
         Taken("a is taken", "go"),
+        Unwritten(Path("a"), "the disk is full", "b is kept"),
         UserError("so"),
     ],
 )

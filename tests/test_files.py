@@ -37,12 +37,20 @@ def test_known_a_file_is_written_and_replaced(tmp_path: Path) -> None:
     assert sha256(path) == hashlib.sha256(b"\x00\xff").hexdigest()
 
 
+def test_law_what_cannot_be_written_leaves_no_new_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", failing(errno.ENOSPC))
+    for write in (lambda path: write_atomic(path, "new"), fill):
+        with pytest.raises(UserError, match=r"cannot write .*: the disk is full; what was there is as it was"):
+            write(tmp_path / "new" / "folder" / "a")
+        assert names(tmp_path) == []
+
+
 def test_law_a_file_that_cannot_grow_leaves_the_old_one(tmp_path: Path) -> None:
     path = tmp_path / "a.bin"
     write_atomic(path, b"old")
     with (
         largest_file(10_000),
-        pytest.raises(UserError, match=r"cannot write .*a\.bin: .*nothing was changed"),
+        pytest.raises(UserError, match=r"cannot write .*a\.bin: .*what was there is as it was"),
     ):
         write_atomic(path, bytes(20_000))
     assert path.read_bytes() == b"old"
@@ -145,7 +153,7 @@ def test_law_a_folder_that_cannot_take_its_place_leaves_the_old_one(
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "rename", fail_for_the_new_one)
-        with pytest.raises(UserError, match="nothing was changed"):
+        with pytest.raises(UserError, match="what was there is as it was"):
             fill(path, "new")
     assert (path / "deep" / "a.txt").read_text() == "old"
     assert names(tmp_path) == ["model"]

@@ -95,7 +95,7 @@ def test_law_imports_point_left() -> None:
         ("text/rows.py", "import_module('psitext.cli.fit')", "text may not import cli"),
         ("text/rows.py", "from transformers import BertModel", "only hf/ imports transformers"),
         ("hf/bert.py", "from transformers import BertModel", None),
-        ("config.py", "if True:\n    import qiskit.circuit", "config.py:2: only quantum/ imports qiskit"),
+        ("files.py", "if True:\n    import qiskit.circuit", "files.py:2: only quantum/ imports qiskit"),
         ("cli/fit.py", "from psitext import __version__", None),
     ],
 )

@@ -36,6 +36,28 @@ def test_known_an_interrupt_while_the_command_is_loaded() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"psitext: interrupted\n")
 
 
+# A library's object goes while the signal comes; Python drops what its __del__ raises.
+LOST = """
+import signal, time
+import psitext.cli
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what starts in the background ignores it
+class Going:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+def command():
+    del [Going()][0]
+    time.sleep(500)
+psitext.cli.main = command
+from psitext.__main__ import main
+main()
+"""
+
+
+def test_known_an_interrupt_that_a_library_swallows_is_none_the_less_one() -> None:
+    done = start(LOST)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"psitext: interrupted\n")
+
+
 READ = """
 import os, subprocess, sys
 child = subprocess.Popen([sys.executable, "-m", "psitext", *{args!r}], stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -16,7 +16,7 @@ from psitext.assemble import (
     build_space,
     usual_head,
 )
-from psitext.config import RECIPES, read_recipe, recipe_hash, recipe_names
+from psitext.config import RECIPES, read_recipe, recipe_hash, recipe_names, recipe_text
 from psitext.errors import UserError
 from psitext.experiments.compare import settings as comparisons
 from psitext.experiments.queue import Bench, jobs, queue_names, read_queue, recipe_of
@@ -25,12 +25,14 @@ from psitext.experiments.runs import corpus
 from psitext.experiments.runs.recipes import (
     COMMANDS,
     AutoencodeRecipe,
+    FinetuneRecipe,
     PretrainRecipe,
     Recipe,
     RespondRecipe,
     resolve_recipe,
 )
 from psitext.experiments.shipping.judging import GENERATED
+from psitext.heads.measurement import MeasurementConfig
 from psitext.text.tasks import TASKS, load_task
 from psitext.train.network import Network, parameter_count
 
@@ -57,6 +59,12 @@ def test_law_every_file_is_a_recipe_a_task_or_a_queue_under_a_name_of_its_own() 
     named: list[Path] = [*recipe_names().values(), *RECORDS, *queue_names().values(), *corpora]
     named += comparisons.presets().values()
     assert sorted(named) == sorted(RECIPES.rglob("*.toml"))
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_law_what_is_printed_of_a_recipe_is_that_recipe_anywhere(name: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(recipe_text(name), encoding="utf-8")
+    assert read_recipe(str(tmp_path / "mine.toml")) == read_recipe(name)
 
 
 @pytest.mark.parametrize("name", recipe_names())
@@ -196,3 +204,9 @@ def test_known_optimus_is_trained_as_published() -> None:
         assert (recipe.train.epochs, recipe.train.batch_sequences, recipe.train.optim.lr) == (1, batch, 5e-5)
         assert recipe.pool == "pooled" and recipe.decoder.latent == recipe.encoder.latent == 32
     assert first.sentences.limit == 1_990_000 and first.sentences.max_words == 64
+
+
+def test_known_a_head_without_a_name_is_known_by_its_keys() -> None:
+    recipe = resolve_recipe("finetune", "finetune", ["head.unitary=circuit", "task=toy-sentiment"])
+    assert isinstance(recipe, FinetuneRecipe)
+    assert recipe.head == MeasurementConfig(unitary="circuit")

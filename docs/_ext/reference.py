@@ -43,7 +43,10 @@ ROOMS = {
         "experiments.export.onnx experiments.latents.report "
         "experiments.latents.telling experiments.results.lines experiments.results.report",
     ),
-    "ground": ("The ground it stands on", "config errors files randomness"),
+    "ground": (
+        "The ground it stands on",
+        "config.checking config.recipes config.toml config.values errors files randomness",
+    ),
 }
 
 

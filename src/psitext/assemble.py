@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 
 from psitext.baselines.lstm import LstmDecoder, LstmPosterior, LstmPosteriorConfig
 from psitext.baselines.recurrent import Recurrent, RecurrentConfig, Vectors, VectorsConfig
-from psitext.config import build, first_unless_named
+from psitext.config import build, named_by_keys
 from psitext.encoders.automaton import Automaton, AutomatonConfig
 from psitext.encoders.bert import Bert, BertConfig
 from psitext.encoders.qbert import CvbertConfig, Qbert, QbertConfig
@@ -51,15 +51,19 @@ EncoderConfig = Annotated[
     | VaeConfig
     | LstmPosteriorConfig,
     Field(discriminator="family"),
-    first_unless_named(BertConfig),
+    named_by_keys(BertConfig),
 ]
 # What a sentence space is made by: an encoder with a posterior, or none in a language model.
 SpaceEncoder = Vae | LstmPosterior | Nothing
 SpaceConfig = Annotated[
-    VaeConfig | LstmPosteriorConfig | NothingConfig, Field(discriminator="family"), first_unless_named(VaeConfig)
+    VaeConfig | LstmPosteriorConfig | NothingConfig,
+    Field(discriminator="family"),
+    named_by_keys(VaeConfig, LstmPosteriorConfig),
 ]
 HeadConfig = Annotated[
-    AffineConfig | MeasurementConfig | ModulusConfig, Field(discriminator="kind"), first_unless_named(AffineConfig)
+    AffineConfig | MeasurementConfig | ModulusConfig,
+    Field(discriminator="kind"),
+    named_by_keys(AffineConfig, MeasurementConfig, ModulusConfig),
 ]
 
 ENCODERS: dict[str, tuple[type[EncoderConfig], Callable[[Any], Encoder]]] = {

@@ -63,3 +63,23 @@ def nearest(name: str, choices: Iterable[str]) -> list[str]:
     like = set(get_close_matches(name.lower(), small, n=max(len(small), 1), cutoff=0.6))
     found = [choice for choice in known if choice.lower() in like]
     return sorted(found, key=lambda one: (-SequenceMatcher(None, one.lower(), name.lower()).ratio(), one))
+
+
+# How the json module begins what it says, and what there is to do.
+_JSON = {
+    "Expecting property name": "a key in double quotes is missing",
+    "Expecting value": "a value is missing (text stands in double quotes; there are also numbers, true, false, null)",
+    "Expecting ',' delimiter": "a comma or a closing bracket is missing",
+    "Expecting ':' delimiter": "a colon is missing after a key",
+    "Extra data": "something follows after its end",
+    "Unterminated string": "the text that begins there has no closing quote",
+    "Invalid control character": "a line break or tab within a text is written \\n or \\t",
+    "Invalid \\escape": "a backslash within a text is written twice",
+    "Invalid \\uXXXX escape": "\\u takes four hexadecimal digits",
+    "Illegal trailing comma": "a comma stands before a closing bracket",
+}
+
+
+def json_fault(message: str) -> str:
+    """What is wrong with JSON, in words for whoever wrote it, from what the json module says."""
+    return next((words for said, words in _JSON.items() if message.startswith(said)), message.lower())

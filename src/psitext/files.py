@@ -1,7 +1,7 @@
 """Files that are whole or not there: write beside, flush to disk, rename.
 
-A kill, a full disk or a read-only folder leaves the old file as it was. The system's reasons become one sentence
-for the user.
+A kill, a full disk or a read-only folder leaves the old file as it was, and no folder that was made for the new one.
+The system's reasons become one sentence for the user.
 """
 
 from __future__ import annotations
@@ -31,13 +31,25 @@ _REASONS = {
     errno.EFBIG: "the file would be larger than the system allows",
     errno.ENAMETOOLONG: "the name is too long",
 }
+UNCHANGED, KEPT = "nothing was changed", "what was there is as it was"  # of a try, and of one write among several
 _LEFT = re.compile(r"\..+\.\d+\.(part|old)")  # the names below that a kill may leave
 
 
+class Unwritten(UserError):
+    """A path that could not be written, and why; ``left`` says what there is now: of several writes, who makes them."""
+
+    def __init__(self, path: Path, why: str, left: str = KEPT) -> None:
+        super().__init__(path, why, left)  # as the arguments that make it, since errors travel between processes
+        self.path, self.why, self.left = path, why, left
+
+    def __str__(self) -> str:
+        return f"cannot write {self.path}: {self.why}; {self.left}"
+
+
 @contextmanager
-def saying_why(path: Path) -> Iterator[None]:
-    """Turn an OSError of writing ``path`` into a UserError that says why in words; one of reading something else
-    passes.
+def saying_why(path: Path, left: str = KEPT) -> Iterator[None]:
+    """Turn an OSError of writing ``path`` into an Unwritten that says why in words, and what is ``left``; one of
+    reading something else passes.
     """
     try:
         yield
@@ -45,7 +57,7 @@ def saying_why(path: Path) -> Iterator[None]:
         if isinstance(error, FileNotFoundError) and error.filename and not _inside(Path(error.filename), path.parent):
             raise
         reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
-        raise UserError(f"cannot write {path}: {reason}; nothing was changed") from error
+        raise Unwritten(path, reason, left) from error
 
 
 def os_error(error: Exception, path: Path) -> OSError:
@@ -61,13 +73,13 @@ def check_place(path: Path, *, folder: bool = False) -> None:
     Errors: a folder, or of a ``folder`` a file, of that name; a device; a file among the folders above; a place that is
     read-only, or full.
     """
-    with saying_why(path):
+    with saying_why(path, UNCHANGED):
         if path.is_dir() and not folder:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if path.exists() and not path.is_dir() and (folder or not path.is_file()):
             kind = "a file" if path.is_file() else "a device"
             wanted = ", and a folder is to be there" if folder else ""
-            raise UserError(f"cannot write {path}: that is {kind}{wanted}; nothing was changed")
+            raise Unwritten(path, f"that is {kind}{wanted}", UNCHANGED)
         above = next(place for place in path.absolute().parents if os.path.lexists(place))
         first = path.absolute().relative_to(above).parts[0]
         _check_beside(above / first)
@@ -97,8 +109,7 @@ def _check_beside(path: Path) -> None:
 def write_atomic(path: Path, content: str | bytes) -> None:
     """Replace ``path`` by ``content`` in one step."""
     data = content.encode() if isinstance(content, str) else content
-    with saying_why(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with saying_why(path), _folders_above(path):
         beside = _named(path, "part")
         try:
             _write_through(beside, data)
@@ -116,9 +127,9 @@ def folder_atomic(path: Path) -> Iterator[Path]:
     An existing ``path`` is replaced: it is moved aside before the new one takes its name, then deleted.
     """
     beside, aside = _named(path, "part"), _named(path, "old")
-    with saying_why(path):
+    with saying_why(path), _folders_above(path):
         shutil.rmtree(beside, ignore_errors=True)
-        beside.mkdir(parents=True)
+        beside.mkdir()
         try:
             with _called(beside, path):
                 yield beside
@@ -132,6 +143,22 @@ def folder_atomic(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
+def _folders_above(path: Path) -> Iterator[None]:
+    """The folders that ``path`` lies in, made where they are not there; if the block fails, those are taken back that
+    are still empty.
+    """
+    new = [folder for folder in path.parents if not folder.exists()]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        for folder in new:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+@contextmanager
 def _called(beside: Path, path: Path) -> Iterator[None]:
     """A mistake inside the temporary folder speaks of the name that the user knows."""
     try:
@@ -139,6 +166,9 @@ def _called(beside: Path, path: Path) -> Iterator[None]:
     except UserError as error:
         if str(beside) not in str(error):
             raise
+        if isinstance(error, Unwritten):
+            named = Path(str(error.path).replace(str(beside), str(path)))
+            raise Unwritten(named, error.why, error.left) from error.__cause__
         raise UserError(str(error).replace(str(beside), str(path))) from error.__cause__
 
 
@@ -191,7 +221,7 @@ def locked(path: Path) -> Iterator[None]:
     except ImportError:
         yield
         return
-    with saying_why(path.parent):
+    with saying_why(path.parent), _folders_above(path):
         file = _held(path)
     try:
         yield
@@ -239,20 +269,18 @@ def append_line(path: Path, line: str, *, durable: bool = False) -> None:
     A disk that fills up on the way leaves the file as it was. With ``durable`` the line is on the disk when the
     call returns.
     """
-    with saying_why(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab", buffering=0) as file:
-            _lock(file.fileno())
-            size = file.seek(0, os.SEEK_END)
-            rest = line.encode() + b"\n"
-            try:
-                while rest:
-                    rest = rest[file.write(rest) :]
-                if durable:
-                    os.fsync(file.fileno())
-            except OSError:
-                file.truncate(size)
-                raise
+    with saying_why(path), _folders_above(path), path.open("ab", buffering=0) as file:
+        _lock(file.fileno())
+        size = file.seek(0, os.SEEK_END)
+        rest = line.encode() + b"\n"
+        try:
+            while rest:
+                rest = rest[file.write(rest) :]
+            if durable:
+                os.fsync(file.fileno())
+        except OSError:
+            file.truncate(size)
+            raise
 
 
 def _lock(descriptor: int, *, wait: bool = True) -> None:

@@ -62,7 +62,7 @@ WRONG = {
     "huge.csv": r"huge\.csv has more than the 200,000 rows .* reads; --limit 20000 takes a sample of it",
     "god.csv": r"there is no file god\.csv; did you mean 'good\.csv'.*\?",
     "good.csv --text txt": r"good\.csv has no column 'txt'; did you mean 'text'\? It has: .* \(name it with --text\)",
-    "good.csv --label sentiment": r"good\.csv has no column 'sentiment'; it has: text, label \(name it with --label\)",
+    "good.csv --label sentiment": r"good\.csv has no column 'sentiment'; it has: text, label \(.*; numbers, .*\)",
     "good.csv --pair text": r"--text and --pair both name the column 'text'",
     "good.csv --only bert-frozn": r"--only: there is no contender 'bert-frozn'; did you mean 'bert-frozen'\?",
     "good.csv --without tree": r"--without: there is no contender 'tree'; there are: majority, .*",

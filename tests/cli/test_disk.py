@@ -32,16 +32,20 @@ VERBS = {
     "predict good.csv -m run -o predicted.csv": 500,
     "encode good.csv -m run -o out.npz": 500,
     "encode good.csv -m run -o out.jsonl": 500,
+    "predict good.csv -m run -o new/folder/predicted.csv": 500,
     "export -m run -o exported": 5_000,
     "report run -o report.html": 500,
 }
 
 
-def refused(done: door.Done) -> None:
+LEFT = ("; nothing was changed", "; what was there is as it was")
+
+
+def refused(done: door.Done, left: str | tuple[str, ...] = LEFT) -> None:
     assert "Traceback" not in done.err, done.err
     assert done.code == 2, done
     last = done.err.splitlines()[-1]
-    assert last.startswith("psitext: cannot write ") and last.endswith("; nothing was changed"), done.err
+    assert last.startswith("psitext: cannot write ") and last.endswith(left), done.err
 
 
 @pytest.mark.parametrize("command", VERBS)
@@ -51,6 +55,7 @@ def test_law_a_full_disk_changes_nothing(place: Path, command: str) -> None:
     refused(done)
     assert "the file would be larger than the system allows" in done.err or "File too large" in done.err
     assert door.files(place) == before
+    assert not (place / "new").exists()
 
 
 @pytest.mark.parametrize("verb", ["pretrain", "finetune"])
@@ -59,13 +64,42 @@ def test_law_a_disk_that_fills_up_while_a_run_trains_leaves_what_can_go_on(place
     order = [verb, "--config", f"{verb}.toml", *data, "-o"]
     size = (place / "run" / "model" / "model.safetensors").stat().st_size
     done = door.run(*order, f"{verb}-full", cwd=place, largest=size + size // 2)  # the moments are twice the weights
-    refused(done)
+    refused(done, f"; the run in {verb}-full is kept, and `psitext resume {verb}-full` goes on with it")
     assert f"{verb}-full/checkpoints/step-00000004" in done.err
     assert list((place / f"{verb}-full").rglob(".*")) == []
     assert door.run("resume", f"{verb}-full", cwd=place).code == 0
     assert door.run(*order, f"{verb}-whole", cwd=place).code == 0
     assert door.files(place / f"{verb}-full" / "model") == door.files(place / f"{verb}-whole" / "model")
     assert toys.events(place / f"{verb}-full") == toys.events(place / f"{verb}-whole")
+
+
+def test_law_a_disk_that_fills_up_in_a_later_seed_tells_of_the_runs_before(place: Path) -> None:
+    order = "finetune --config finetune.toml --data good.csv -o seeds --set train.steps=2 --seeds 2".split()
+    done = door.start(*order, cwd=place, before=FULL.format("seed-1")).wait()
+    refused(done, "; the runs in seeds are kept, and the same command, with all 2 seeds, goes on with them")
+    assert "seeds/seed-1/" in done.err and "the disk is full" in done.err
+    assert (place / "seeds" / "seed-0" / "result.json").exists() and not (place / "seeds" / "seed-1").exists()
+    assert door.run(*order, cwd=place).code == 0
+
+
+def test_law_scores_that_cannot_be_written_leave_no_folder_for_them(place: Path) -> None:
+    before = door.files(place)
+    order = "evaluate -m run --data good.csv -o new/folder/scores.csv".split()
+    done = door.start(*order, cwd=place, before=FULL.format("scores.csv")).wait()
+    refused(done, "cannot write new/folder/scores.csv: the disk is full; what was there is as it was")
+    assert "accuracy" in done.out, "what is scored is seen"
+    assert door.files(place) == before and not (place / "new").exists()
+
+
+FULL = """
+import errno, os
+from psitext import files
+def full(path, data, own=files._write_through):
+    if "{}" in str(path) and data != b"\\0":
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+    own(path, data)
+files._write_through = full
+"""
 
 
 @pytest.fixture

@@ -246,7 +246,7 @@ REFUSED = {
     "compress rac --chi 3 -o rac": r"-o rac is, or lies in, a model that is read here .*; name another folder",
     "compress rac --chi 3 -o x --data absent.csv": r"there is no file absent\.csv.*",
     "compress rac --chi 3 -o x --data own.csv": r"own\.csv has no columns 'text' and 'label'; it has: review, mood "
-    r"\(name them with --text and --label\)",
+    r"\(name them with --text and --label; numbers, .*\)",
     "compress rac --chi 3 -o x --data own.csv --text review --label moods": r"own\.csv has no column 'moods'; .*",
     "compress rac --chi 3 -o x --text review": r"--text names a column of the files of --law and --data; name one .*",
     "compress rac --chi 3 -o x --law texts.csv --text review --label mood": r"--label names a column of the file of .*",

@@ -44,7 +44,7 @@ def pretrained(place: Path, name: str, *settings: str) -> dict[str, Any]:
     """What ``recipe.json`` and ``result.json`` hold after a run on this text."""
     done = door.run("pretrain", "--config", "pt.toml", *DATA[name], *settings, "-o", f"run-{name}", cwd=place)
     assert done.code == 0, done.err
-    assert done.out == f"model: run-{name}/model\nnext: psitext finetune --task sst2 --init run-{name}\n"
+    assert done.out == f"model: run-{name}/model\nnext: psitext finetune --task toy-sentiment --init run-{name}\n"
     assert all(line.startswith("pretrain: step ") for line in done.err.splitlines())
     files = {file: json.loads((place / f"run-{name}" / f"{file}.json").read_text()) for file in ("recipe", "result")}
     return files["recipe"] | files["result"]
@@ -60,6 +60,17 @@ def test_smoke_pretrain_for_two_seconds(place: Path) -> None:
 @pytest.mark.parametrize("name", ["csv", "jsonl", "two"])
 def test_smoke_pretrain_on_any_layout(place: Path, name: str) -> None:
     assert pretrained(place, name, "--set", "train.steps=3")["counters"]["step"] == 3
+
+
+def test_smoke_finetune_for_two_seconds(place: Path) -> None:
+    """The minutes take the place of the recipe's steps, for every seed, and are worked out into steps."""
+    data = "--config ft.toml --data own.csv --text review --label mood".split()
+    done = door.run("finetune", *data, "--minutes", "0.033", "--seeds", "2", "-o", "short", cwd=place)
+    assert done.code == 0, done.err
+    for seed in (0, 1):
+        run = json.loads((place / "short" / f"seed-{seed}" / "recipe.json").read_text())
+        assert run["given"]["train"]["minutes"] == 0.033 and run["given"]["train"]["steps"] is None
+        assert run["recipe"]["train"]["minutes"] is None and run["recipe"]["train"]["steps"] >= 1
 
 
 def test_known_several_seeds_with_their_spread(place: Path) -> None:

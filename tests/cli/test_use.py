@@ -12,6 +12,7 @@ import pytest
 import door
 import toys
 from psitext.model import load
+from psitext.text.examples import Example
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +21,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("use")
     rows = ['"good, ""so"" good",1', "dull so,2", "naïve 東京 fine,3", '"two', 'lines bad",4', f"{'good ' * 60},5"]
     (folder / "texts.csv").write_text("\n".join(["review,id", *rows, ""]), encoding="utf-8")
-    for name in ("words", "pairs", "scores", "tags", "questions"):
+    for name in ("words", "pairs", "scores", "tags", "questions", "sentiment"):
         (folder / name).symlink_to(toys.trained(name))
     (folder / "pretrained").symlink_to(toys.pretrained())
     return folder
@@ -28,6 +29,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 TEXTS = ['good, "so" good', "dull so", "naïve 東京 fine", "two\nlines bad", ("good " * 60).strip()]
 CUT = "1 of 5 texts are longer than the 48 tokens that the model reads; cut there\n"
+
+LEARNT = "{} among those that the model was trained on; what a model scores on such texts says little of new ones\n"
 
 
 def said(place: Path, *args: object, err: str = "") -> str:
@@ -127,10 +130,57 @@ def test_law_states_are_the_models_own(place: Path) -> None:
 def test_known_scores_on_ones_own_file(place: Path) -> None:
     rows = [("text", "label"), ("good fine", "up"), ("dull grim", "down"), ("fine kind", "down"), ("kind fine", "up")]
     toys.table(place / "labelled.csv", rows)
-    out = said(place, "evaluate", "-m", "words", "--data", "labelled.csv")
+    err = LEARNT.format("all 4 texts of labelled.csv are")
+    out = said(place, "evaluate", "-m", "words", "--data", "labelled.csv", err=err)
     assert "labelled" in out and "0.7500" in out and "accuracy" in out and "COLLAPSED" not in out
     toys.table(place / "same.csv", [("text", "label"), ("good fine", "up"), ("fine kind", "down")])
-    assert "COLLAPSED on same.csv in 1 of 1" in said(place, "evaluate", "-m", "words", "--data", "same.csv")
+    err = LEARNT.format("all 2 texts of same.csv are")
+    assert "COLLAPSED on same.csv in 1 of 1" in said(place, "evaluate", "-m", "words", "--data", "same.csv", err=err)
+
+
+def test_known_rows_that_the_model_was_trained_on_are_counted(place: Path, tmp_path: Path) -> None:
+    """By their texts, in a table and in splits; those of a model whose run or rows are gone are not known."""
+    rows = [("text", "label"), ("good fine", "up"), ("dull strange", "down"), ("so good a thing", "up")]
+    toys.table(tmp_path / "new.csv", rows)
+    command = ["evaluate", "-m", place / "words", "--data", "new.csv"]
+    said(tmp_path, *command, "-o", "scores.jsonl", err=LEARNT.format("1 of the 3 texts of new.csv is"))
+    record = json.loads((tmp_path / "scores.jsonl").read_text(encoding="utf-8"))
+    accuracy = load(place / "words").evaluate([Example(text, label=label) for text, label in rows[1:]])["accuracy"]
+    assert (record["split"], record["texts"], record["trained on"]) == ("new.csv", 3, 1)
+    assert record["accuracy"] == accuracy and record["collapsed"] is False
+    toys.table(tmp_path / "other.csv", [("text", "label"), ("dull strange", "down"), ("so good a thing", "up")])
+    assert "other.csv" in said(tmp_path, "evaluate", "-m", place / "words", "--data", "other.csv")
+    load(place / "words").save(tmp_path / "alone")
+    said(tmp_path, "evaluate", "-m", "alone", "--data", "new.csv", "-o", "alone.jsonl")
+    assert json.loads((tmp_path / "alone.jsonl").read_text(encoding="utf-8"))["trained on"] is None
+
+
+def test_known_several_splits_in_one_table(place: Path, tmp_path: Path) -> None:
+    command = ["evaluate", "-m", place / "sentiment", "--split", "train", "--split", "dev", "--baselines"]
+    err = "texts of train are among those that the model was trained on"
+    done = door.run(*command, "-o", "scores.csv", cwd=tmp_path)
+    assert done.code == 0 and done.out.endswith("scores: scores.csv\n") and done.err.startswith("all "), done
+    assert err in done.err and done.err.count("\n") == 1
+    with (tmp_path / "scores.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    named = [(row["model"].rsplit("/", 1)[-1], row["split"]) for row in rows]
+    scored = [("majority", "train"), ("bag of words", "train"), ("majority", "dev"), ("bag of words", "dev")]
+    assert named[:2] == [("sentiment", "train"), ("sentiment", "dev")] and sorted(named[2:]) == sorted(scored)
+    train, dev = rows[:2]
+    assert train["trained on"] == train["texts"] and int(dev["trained on"]) == 0
+    assert set(rows[0]) == {"model", "split", "texts", "trained on", "accuracy", "f1", "collapsed"}
+
+
+def test_known_columns_by_number_are_told(place: Path, tmp_path: Path) -> None:
+    """A header that is read as a row is seen, and how to give its names."""
+    toys.table(tmp_path / "own.csv", [("review", "mood"), *toys.words_and_labels(9)])
+    sentence = (
+        "own.csv is read as a table without a header line, since its columns are counted (--text 1); if its first line "
+        "has their names (review, mood), give these: --text review\n"
+    )
+    out = said(tmp_path, "predict", "own.csv", "--text", "1", "-m", place / "words", err=sentence)
+    assert len(out.splitlines()) == 10
+    assert len(said(tmp_path, "predict", "own.csv", "--text", "review", "-m", place / "words").splitlines()) == 9
 
 
 def test_known_scores_beside_baselines(place: Path) -> None:
@@ -183,6 +233,10 @@ def test_known_an_interrupt_says_what_became_of_the_work(place: Path, tmp_path: 
             ["evaluate", "--data", more, *columns, "--label", "sentiment"],
             "the 9 texts of more.csv were scored; nothing of it is kept",
         ),
+        (
+            ["evaluate", "--data", more, *columns, "--label", "sentiment", "-o", "new.csv"],
+            "the 9 texts of more.csv were scored; new.csv is not written",
+        ),
     ):
         done = door.start(*command, *model, cwd=tmp_path, before=STOPPED).wait()
         assert (done.code, done.out, done.err) == (130, "", f"psitext: interrupted while {sentence}\n")
@@ -196,6 +250,9 @@ def test_known_columns_of_a_file_to_score(place: Path, tmp_path: Path) -> None:
         content = "".join(sign.join(row) + end for row in rows)
         (tmp_path / name).write_bytes(content.encode("utf-8-sig"))
     command = ["evaluate", "-m", place / "words", "--text", "review", "--label", "sentiment", "--data"]
-    found = {said(tmp_path, *command, name).replace(name, "").replace(" ", "") for name in ("plain.csv", "old.tsv")}
-    found.add(said(tmp_path, *command, "semicolons.csv").replace("semicolons.csv", "").replace(" ", ""))
-    assert len({text.replace("─", "").replace("━", "") for text in found}) == 1
+    found = set()
+    for name in ("plain.csv", "semicolons.csv", "old.tsv"):
+        done = door.run(*command, name, cwd=tmp_path)
+        assert done.code == 0 and done.err.startswith(f"all 32 texts of {name} are among those"), done
+        found.add("".join(sign for sign in done.out.replace(name, "") if sign not in " ─━"))
+    assert len(found) == 1

@@ -227,7 +227,7 @@ def test_known_initial_weights(init: str, std: float) -> None:
 def test_known_settings_that_are_refused() -> None:
     with pytest.raises(UserError, match="a width of 10 cannot be shared over 4 heads"):
         build(QbertConfig, {"width": 10, "heads": 4}, "here")
-    with pytest.raises(UserError, match="here sets first to 'unit': input should be 'layer'"):
+    with pytest.raises(UserError, match="here sets first to 'unit': it takes 'layer'"):
         build(CvbertConfig, {"first": "unit"}, "here")
-    with pytest.raises(UserError, match="here sets pool to 'pooled': input should be 'cls' or 'mean'"):
+    with pytest.raises(UserError, match="here sets pool to 'pooled': it takes 'cls' or 'mean'"):
         build(QbertConfig, {"pool": "pooled"}, "here")

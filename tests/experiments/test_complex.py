@@ -218,7 +218,7 @@ def test_known_settings_that_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"--encoder is one of qbert, cvbert, not 'qbret'; did you mean 'qbert'"):
         early.choice("--encoder", "qbret", ("qbert", "cvbert"))
     encoder = {**SHAPES["qbert"]}
-    with pytest.raises(UserError, match="sets pool to 'pooled': input should be 'cls' or 'mean'"):
+    with pytest.raises(UserError, match="sets pool to 'pooled': it takes 'cls' or 'mean'"):
         finetune_run(toys.finetuning(["pool=pooled"], encoder=encoder, **own(tmp_path)), tmp_path / "run")
     with pytest.raises(UserError, match=r"'encoder.widht'; did you mean 'width'"):
         toys.finetuning(["encoder.widht=3"], encoder=encoder, **own(tmp_path))

@@ -12,6 +12,7 @@ import tellers
 import toys
 from psitext.errors import UserError
 from psitext.experiments import evaluation
+from psitext.experiments.finetune import finetune_run
 from psitext.experiments.runs.folder import RunFolder, Stopped
 from psitext.experiments.runs.recipes import AutoencodeRecipe, CorpusConfig, FinetuneRecipe
 from psitext.model import Model, load
@@ -50,6 +51,7 @@ def test_known_which_rows(words: Model, tmp_path: Path) -> None:
     task = load_task(str(toys.task_file(tmp_path, "sentiment")))
     assert list(evaluation.labelled_splits(task, None, None, None)) == ["dev"]
     assert list(evaluation.labelled_splits(task, "train", None, None)) == ["train"]
+    assert list(evaluation.labelled_splits(task, ["dev", "train"], None, None)) == ["dev", "train"]
     path = toys.table(tmp_path / "more.csv", [("label", "text"), ("up", "good so")])
     found = evaluation.labelled_splits(words.asked(), None, str(path), None)
     assert [one.label for one in found["more.csv"]] == ["up"]
@@ -66,6 +68,23 @@ def test_known_which_rows(words: Model, tmp_path: Path) -> None:
         evaluation.labelled_splits(task, "tset", None, None)
     with pytest.raises(UserError, match="the labels of cola's test are not published; --submission"):
         evaluation.labelled_splits(load_task("cola"), "test", None, None)
+
+
+def test_known_the_rows_that_a_model_was_trained_on(tmp_path: Path) -> None:
+    """Those of its run, without what was held out; of a run whose file holds others by now, none are known."""
+    path = toys.table(tmp_path / "own.csv", [("text", "label"), *toys.words_and_labels(40)])
+    recipe = toys.finetuning(["train.steps=1"], data={"train": str(path)})
+    finetune_run(recipe, tmp_path / "run")
+    for name in ("run", "run/model"):
+        train = evaluation.rows_of(str(tmp_path / name), None)
+        assert train is not None and len(train) == 36
+    assert evaluation.learnt(train, [train[0], Example("so"), Example(train[0].text, "so")]) == 1
+    path.write_text(path.read_text().replace("good", "very good"))
+    assert evaluation.rows_of(str(tmp_path / "run"), None) is None
+    path.unlink()
+    assert evaluation.rows_of(str(tmp_path / "run"), None) is None
+    assert evaluation.rows_of("bert-tiny", None) is None
+    assert evaluation.rows_of("hf:owner/name", None) is None
 
 
 def test_law_baselines_are_scored_like_models(tmp_path: Path) -> None:

@@ -21,12 +21,14 @@ from psitext.experiments.finetune import (
     limited,
     read_labelled,
     texts_of,
+    tokenizer_texts,
 )
 from psitext.experiments.runs.folder import RunFolder
 from psitext.experiments.runs.recipes import LabelledConfig
 from psitext.model import load
 from psitext.score import calibration
 from psitext.text.examples import Example
+from psitext.text.tokenizer.rules import SPECIAL
 from psitext.train import checkpoint
 
 QUICK = ["train.steps=4", "train.evaluate_every=4", "train.checkpoint_every=4"]
@@ -144,6 +146,23 @@ def test_law_rows_in_memory_train_what_a_file_of_them_does(judged: bool, tmp_pat
 def test_known_every_text_teaches_the_tokenizer() -> None:
     examples = [Example("a", "b"), Example("c d", words=("c", "d")), Example("e")]
     assert list(texts_of(examples)) == ["a", "b", "c d", "e"]
+
+
+def test_known_a_tokenizer_is_trained_on_other_text(tmp_path: Path) -> None:
+    """Its paths start from the data folder; beside a tokenizer that is there it says nothing, and is refused."""
+    (tmp_path / "other.txt").write_text("Nobody reads an almanac.\n\nNobody.\n", encoding="utf-8")
+    tree = own(tmp_path, dir=str(tmp_path))
+    recipe = toys.finetuning(["tokenizer.kind=words"], **tree, tokenizer_text=["other.txt", "toy:2"])
+    words = set(tokenizer_texts(recipe, []))
+    assert {"Nobody reads an almanac.", "Nobody."} < words, "and stories"
+    model = finetune_run(recipe.model_copy(update={"tokenizer_text": ("other.txt",)}), tmp_path / "run")
+    known = set(model.tokenizer.tokens(range(model.tokenizer.vocab_size)))
+    assert known - set(SPECIAL.values()) == {"nobody", "reads", "an", "almanac", "."}
+    for setting in ("init=bert-tiny", "tokenizer.load=vocab.txt"):
+        with pytest.raises(
+            UserError, match=f"{setting.partition('=')[0]}.* gives one that is there; leave one of them"
+        ):
+            toys.finetuning([setting], **tree, tokenizer_text=["other.txt"])
 
 
 @pytest.mark.parametrize("name", ["words", "scores", "pairs", "tags", "questions"])

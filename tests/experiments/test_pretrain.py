@@ -14,7 +14,9 @@ import torch
 import toys
 from psitext.errors import UserError
 from psitext.experiments.pretrain import pretrain_run
+from psitext.experiments.run import pretrain
 from psitext.experiments.runs.folder import RunFolder
+from psitext.heads.pretraining import PretrainingConfig
 from psitext.model import load
 from psitext.text import toy
 from psitext.train import checkpoint
@@ -116,6 +118,47 @@ def test_law_a_run_can_start_from_another(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"does not fit this model: '[\w.]+' is .*, not"):
         pretrain_run(toys.pretraining(["encoder.width=16"], init=str(first)), tmp_path / "narrow")
     assert not (tmp_path / "narrow").exists()
+
+
+def test_known_a_text_of_one_document_leaves_nothing_to_judge_by(tmp_path: Path) -> None:
+    (tmp_path / "one.txt").write_text("\n".join(STORIES[0]), encoding="utf-8")
+    still = ["train.steps=1", "head.next_sentence=false", "samples.pairs=none", "encoder.pool=cls"]
+    model = pretrain_run(toys.pretraining(still, corpus=[{"files": [str(tmp_path / "one.txt")]}]), tmp_path / "run")
+    assert model.facts["notes"] == [
+        "nothing was held out to judge by: the text has 1 document; in plain text an empty line ends one"
+    ]
+    assert "notes" not in pretrain_run(toys.pretraining(["train.steps=1"]), tmp_path / "more").facts
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_law_going_on_takes_sizes_and_heads_from_the_model(tied: bool, tmp_path: Path) -> None:
+    """Whatever the recipe's sizes are; a head that the model has not had begins anew, what both have goes on."""
+    small = ["encoder.width=16", "encoder.heads=2", f"head.tied={str(tied).lower()}", "train.steps=1"]
+    first = pretrain_run(toys.pretraining(small), tmp_path / "first")
+    text = "toy:60"
+    still = ["train.steps=1", "train.optim.lr=1e-12", "train.evaluate_every=0"]
+    run = pretrain("bert-tiny", data=text, init=tmp_path / "first", out=tmp_path / "same", settings=still)
+    ours, theirs = checkpoint.tensors_of(run.model.network), checkpoint.tensors_of(first.network)
+    assert ours.keys() == theirs.keys()
+    assert all(torch.allclose(ours[name], theirs[name], atol=1e-9) for name in ours)
+    plainer = pretrain(data=text, init=tmp_path / "first", out=tmp_path / "adapted", settings=still).model
+    assert plainer.head == PretrainingConfig(tied=tied, next_sentence=False)
+    words = checkpoint.tensors_of(plainer.network)
+    assert words.keys() == {name for name in theirs if not name.startswith("head.next")}
+    assert all(torch.allclose(words[name], theirs[name], atol=1e-9) for name in words)
+    told = pretrain(
+        data=text, init=tmp_path / "first", out=tmp_path / "told", settings=[*still, "encoder.dropout=0.25"]
+    )
+    assert told.model.encoder.config.dropout == 0.25
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("rac-tiny", "keeps no states of words"), ("optimus-tiny", "sentence space")]
+)
+def test_known_what_no_masked_words_go_on_from(name: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=message):
+        pretrain(data="toy:60", init=name, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_law_a_resumed_run_needs_its_text_no_more(tmp_path: Path) -> None:

@@ -84,6 +84,8 @@ def test_law_resume_from_elsewhere(inside: Path, tmp_path: Path) -> None:
 
 
 def test_known_budgets_and_seeds_from_the_call(inside: Path) -> None:
+    recipe = run.finetune_recipe("sst2", config="tune.toml", seed=7, minutes=3)
+    assert (recipe.train.minutes, recipe.train.epochs, recipe.train.steps) == (3, None, None)
     recipe = run.finetune_recipe("sst2", config="tune.toml", seed=7, settings=["train.minutes=2"])
     assert (recipe.train.seed, recipe.train.minutes, recipe.train.steps) == (7, 2, None)
     assert run.with_seed(recipe, 9).train.seed == 9

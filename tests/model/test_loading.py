@@ -14,6 +14,7 @@ from psitext.errors import UserError
 from psitext.experiments.export import to_hf
 from psitext.model import load, with_pool
 from psitext.text.examples import Example
+from psitext.train import checkpoint
 
 
 def test_law_out_and_back_gives_the_same_states(tmp_path: Path) -> None:
@@ -24,6 +25,18 @@ def test_law_out_and_back_gives_the_same_states(tmp_path: Path) -> None:
     assert_close(again.encode(texts).vector, model.encode(texts).vector, rtol=0, atol=1e-6)
     assert again.task is None and again.facts["from"] == f"hf:{tmp_path / 'theirs'}"
     assert again.tokenizer.encode(texts)[0].tolist() == model.tokenizer.encode(texts)[0].tolist()
+
+
+def test_law_a_checkpoint_keeps_the_heads_it_was_pretrained_under(tmp_path: Path) -> None:
+    """The loss of masked words goes on where it stood; another sentence vector leaves what read the old one."""
+    model = load(toys.pretrained())
+    to_hf(model, tmp_path / "theirs")
+    again = load(f"hf:{tmp_path / 'theirs'}")
+    assert again.head == model.head
+    ours, theirs = (checkpoint.tensors_of(one.network) for one in (model, again))
+    assert ours.keys() == theirs.keys() and all(torch.equal(value, theirs[name]) for name, value in ours.items())
+    other = load(f"hf:{tmp_path / 'theirs'}", pool="mean")
+    assert other.head is None and not list(other.network.head.parameters())
 
 
 def test_parity_transformers_reads_the_exported_classifier(tmp_path: Path) -> None:

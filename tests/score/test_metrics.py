@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from psitext.errors import UserError
-from psitext.score.metrics import IGNORED, LOWER_IS_BETTER, METRICS, collapsed, evaluate
+from psitext.score.metrics import LOWER_IS_BETTER, METRICS, collapsed, evaluate
+from psitext.text.examples import IGNORED
 
 CLASSES = st.integers(1, 40).flatmap(lambda n: st.tuples(*[hnp.arrays(np.int64, n, elements=st.integers(0, 3))] * 2))
 NUMBERS = st.integers(2, 40).flatmap(

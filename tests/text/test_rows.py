@@ -175,7 +175,7 @@ BAD: dict[str, tuple[str, bytes, str]] = {
     "10 MB csv field": (
         "a.csv",
         b'a,b\n1,"' + b"xxxxxxxxx\n" * 1_000_000,
-        "line 2 is not valid CSV: field larger than",
+        "line 2 is not valid CSV: a field is too long",
     ),
     "label only": ("a.txt", b"1 good\n0\n", "a.txt line 2 must be a label, a space and a text, not '0'"),
     "parquet": ("a.parquet", b"PAR1 but nothing else", "a.parquet cannot be read as Parquet"),

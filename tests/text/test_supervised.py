@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from psitext.errors import UserError
-from psitext.text.examples import Example, Task
-from psitext.text.supervised import IGNORED, SupervisedSource, TextConfig, encode_examples, shortened
+from psitext.text.examples import IGNORED, Example, Task
+from psitext.text.supervised import SupervisedSource, TextConfig, encode_examples, shortened
 from psitext.text.tokenizer import Tokenizer, train
 
 SINGLE = Task(name="s", kind="classification", text="t", label="l", labels=("no", "yes"))

@@ -100,9 +100,10 @@ def test_known_names() -> None:
     assert load_task("sst2") is TASKS["sst2"]
     message = said(lambda: load_task("sts2"))
     assert message.startswith("no task called 'sts2'; did you mean ")
-    assert message.endswith("? `psitext tasks` lists all.")
+    own = " `psitext tasks` lists all, and the name of a .toml file stands for a task of your own: its kind, columns, "
+    assert message.endswith(f"?{own}labels and files")
     assert "'sst2'" in message and "'stsb'" in message
-    assert said(lambda: load_task("zzz")) == "no task called 'zzz'; `psitext tasks` lists all."
+    assert said(lambda: load_task("zzz")) == f"no task called 'zzz';{own}labels and files"
 
 
 def test_known_page_lists_every_task_and_its_example_is_read(tmp_path: Path) -> None:
@@ -303,8 +304,8 @@ def test_known_own_task_file(tmp_path: Path) -> None:
     ]
     assert load_split(Task.model_validate(task.tree()), "train") == got.examples
     message = said(lambda: load_task(str(tmp_path / "bad.toml")))
-    assert message.endswith("bad.toml has an unknown key 'lable'; did you mean 'label' or 'labels'?")
-    assert "there is no recipe file" in said(lambda: load_task(str(tmp_path / "none.toml")))
+    assert message.endswith("bad.toml line 3 has an unknown key 'lable'; did you mean 'label' or 'labels'?")
+    assert "there is no task file" in said(lambda: load_task(str(tmp_path / "none.toml")))
 
 
 # --- generated and shared data

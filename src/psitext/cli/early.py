@@ -8,15 +8,17 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 from psitext.config import Tree, read_recipe, with_overrides
 from psitext.errors import UserError, near
 from psitext.files import check_place
 from psitext.model.shipped import located, missing
+from psitext.text.cells.checks import check_texts
 from psitext.text.cells.columns import check_apart
 from psitext.text.examples import check_labels
-from psitext.text.rows import HUB, column_rows, form_of
+from psitext.text.rows import HUB, column_rows, form_of, named_like_a_table
 from psitext.text.tables import LIKE_DATA, check_source
 from psitext.text.tasks import load_like, load_table, load_task
 
@@ -34,7 +36,7 @@ def labelled(tree: Tree, name: str | None, files: dict[str, str | None]) -> None
     check_source(name, {"data" if key == "train" else key: value for key, value in files.items()})
     wanted = name if name is not None else tree.get("task")
     if isinstance(wanted, str) and files.get("train") is None:
-        task(wanted)
+        task_or_data(wanted)
     written = tree.get("data")
     said = dict(written) if isinstance(written, Mapping) else {}
     data = said | {key: value for key, value in files.items() if value is not None}
@@ -59,6 +61,13 @@ def choice(option: str, name: str | None, choices: Sequence[str]) -> None:
 def task(name: str) -> None:
     """A task by name or by its TOML file."""
     load_task(name)
+
+
+def task_or_data(name: str) -> None:
+    """The same, of a verb that takes a table of one's own by --data."""
+    if named_like_a_table(name):
+        raise UserError(f"--task {name} names a table, not a task; a labelled file of your own is named with --data")
+    task(name)
 
 
 def ending(out: Path | None, endings: Sequence[str], what: str) -> None:
@@ -95,15 +104,16 @@ def inside(out: Path | None, name: str) -> None:
 
 
 def table(path: str, text: str | None, pair: str | None = None, label: str | None = None) -> None:
-    """A file of texts: that it is there, that it has rows and the named columns.
+    """A file of texts: that it is there, that it has rows and the named columns, and texts in those of texts.
 
-    Of a large file the first row is looked at, which in JSON need not have them all.
+    Of a large file the first rows are looked at, which in JSON need not have them all.
     """
     if path.startswith(HUB):
         return
     plain = form_of(Path(path)) == "txt"
-    found = column_rows(path, {"text": "text" if plain and text is not None else text, "pair": pair, "label": label})
-    next(found)
+    wanted = {"text": "text" if plain and text is not None else text, "pair": pair, "label": label}
+    found = column_rows(path, wanted)
+    check_texts(path, chain([next(found)], found), wanted)
     if _small(path):
         deque(found, maxlen=0)
 

@@ -91,13 +91,18 @@ def tasks() -> None:
     )
 
 
-def recipes() -> None:
-    """List the recipes that ship with psitext; --config takes their names.
+def recipes(
+    name: Annotated[str | None, typer.Argument(help="One of them: its file is printed, as --config takes it.")] = None,
+) -> None:
+    """List the recipes that ship with psitext, or print one; --config takes their names.
 
-    Example: psitext recipes
+    Example: psitext recipes rac > mine.toml
     """
-    from psitext.config import read_recipe, recipe_names
+    from psitext.config import read_recipe, recipe_names, recipe_text
 
+    if name is not None:
+        typer.echo(recipe_text(name), nl=False)
+        return
     for name, path in recipe_names().items():
         first = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
         typer.echo(f"{name:24} {read_recipe(name).get('verb', ''):10} {first}")

@@ -34,12 +34,19 @@ Out = Annotated[Path | None, typer.Option("--out", "-o", help="Where the results
 Seed = Annotated[
     int | None, typer.Option("--seed", min=0, max=MAX_INT, help="Decides weights, order, masks and dropout.")
 ]
-Text = Annotated[str | None, typer.Option("--text", help="The column that holds the text.")]
+Text = Annotated[
+    str | None,
+    typer.Option("--text", help="The column that holds the text: its name, or its number without a header line."),
+]
 Pair = Annotated[str | None, typer.Option("--pair", help="The column that holds the second text of a pair.")]
 Label = Annotated[str | None, typer.Option("--label", help="The column that holds the label.")]
 
 # What a finished model is scored on.
 Task = Annotated[str | None, typer.Option("--task", help="A task; without it, the one the model was trained for.")]
+Splits = Annotated[
+    list[str] | None,
+    typer.Option("--split", help="A split of the task; may be repeated.", show_default="every dev split"),
+]
 Split = Annotated[str | None, typer.Option("--split", help="A split of the task; without it, every dev split.")]
 Data = Annotated[str | None, typer.Option("--data", help="A labelled file of your own.")]
 

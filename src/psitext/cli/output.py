@@ -48,6 +48,12 @@ def write_answers(examples: Sequence[Example], answers: Sequence[Answer], out: P
     typer.echo(f"{len(records):,} predictions: {out}")
 
 
+def write_scores(records: Sequence[dict[str, Any]], out: Path) -> None:
+    """A record for every split and whatever was scored on it, with the fields of the first one."""
+    write_atomic(out, _table([{key: record.get(key) for key in records[0]} for record in records], out))
+    typer.echo(f"scores: {out}")
+
+
 def write_states(texts: Sequence[str], state: SentenceState | Posterior, out: Path | None) -> None:
     """State vectors as JSON lines with their texts, or as arrays: ``vector`` (B, D), ``tokens`` (B, L, D), ``real``
     (B, L); of a posterior its mean is ``vector``, and ``log_var`` (B, D) goes into an .npz.

@@ -23,7 +23,7 @@ def reproduce(
         typer.Option("--init", metavar="name=model", help="The model that a name in the queue stands for."),
     ] = None,
     only: Annotated[
-        list[str] | None, typer.Option("--only", help="Only these variants or tasks; may be repeated.")
+        list[str] | None, typer.Option("--only", help="Only these variants, and only these tasks; may be repeated.")
     ] = None,
     scale: Annotated[
         str, typer.Option("--scale", help="mini: sizes for two cores; full: the paper's own, where they are given.")

@@ -162,6 +162,15 @@ def tell_notes(folder: Path) -> None:
         typer.echo(note, err=True)
 
 
+def tell_counting(path: str, text: str | None, pair: str | None, label: str | None) -> None:
+    """Say of a table whose columns are numbers that its first line is a row, and how names would be given."""
+    from psitext.text.rows import counting
+
+    sentence = counting(path, {"text": text, "pair": pair, "label": label})
+    if sentence is not None:
+        typer.echo(plain(sentence), err=True)
+
+
 def tell_cut(cut: Sequence[bool], model: Model, what: str) -> None:
     """Say how many texts, by the name of ``what``, are longer than the model reads."""
     if any(cut):

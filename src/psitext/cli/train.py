@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -45,6 +46,10 @@ def pretrain(
         typer.Option("--minutes", min=0.01, help="Time budget; takes the place of the recipe's."),
     ] = None,
     seed: Seed = None,
+    init: Annotated[
+        str | None,
+        typer.Option("--init", help="Go on from a run, a model's folder or name, or hf:<folder or hub id>."),
+    ] = None,
     encoder: Annotated[
         str | None,
         typer.Option("--encoder", help="Of an autoencoder: the BERT it reads with (hf:<folder or hub id>, a run)."),
@@ -61,27 +66,30 @@ def pretrain(
     """Pre-train on text: masked words and next sentences, or a sentence space to write from, or a language model.
 
     Example: psitext pretrain --config bert-mini --data books/*.txt --minutes 30 --out runs/books
+    Example: psitext pretrain --init hf:my-bert --data reviews.txt --out runs/adapted
     Example: psitext pretrain --config optimus-mini --data sentences.txt --encoder hf:my-bert --decoder runs/gpt2-mini
     """
     from psitext.cli import early
+    from psitext.config import usual_pretraining
 
-    early.recipe(config or ("optimus-mini" if encoder or decoder else "bert-mini"), settings or [])
-    for half in (encoder, decoder):
-        if half is not None:
-            early.model(half)
+    halves = bool(encoder or decoder)
+    early.recipe(config or usual_pretraining(init=init is not None, halves=halves), settings or [])
+    for model in (init, encoder, decoder):
+        if model is not None:
+            early.model(model)
     from psitext.cli.terminal import shown, tell_notes
     from psitext.experiments import run
 
     files = [*(data or []), *(more or [])]
     with shown("pretrain") as hook:
         result = run.pretrain(
-            config, data=files, text=text, data_dir=data_dir, out=out, minutes=minutes, seed=seed, encoder=encoder,
-            decoder=decoder, settings=settings or [], hooks=[hook], tensorboard=tensorboard,
+            config, data=files, text=text, data_dir=data_dir, out=out, minutes=minutes, seed=seed, init=init,
+            encoder=encoder, decoder=decoder, settings=settings or [], hooks=[hook], tensorboard=tensorboard,
         )  # fmt: skip
     tell_notes(result.folder)
     typer.echo(f"model: {result.folder / 'model'}")
-    follows = "generate sample --model" if result.model.writes else "finetune --task sst2 --init"
-    typer.echo(f"next: psitext {follows} {result.folder}")
+    follows = "generate sample --model" if result.model.writes else "finetune --task toy-sentiment --init"
+    typer.echo(f"next: psitext {follows} {shlex.quote(str(result.folder))}")
 
 
 def finetune(
@@ -117,6 +125,10 @@ def finetune(
     pair: Pair = None,
     label: Label = None,
     out: Out = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option("--minutes", min=0.01, help="Time budget of each seed; takes the place of the recipe's."),
+    ] = None,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many seeds to train, counted up from --seed.")] = 1,
     seed: Seed = None,
     baselines: Annotated[
@@ -141,14 +153,17 @@ def finetune(
         if name is not None:
             early.model(name)
     early.choice("--head", head, HEADS)
-    from psitext.cli.terminal import rows_table, score_table, shown, tell_notes
+    from psitext.cli.terminal import rows_table, score_table, shown, tell_counting, tell_notes
     from psitext.experiments import run
     from psitext.experiments.runs.folder import RunFolder, Stopped
+    from psitext.files import Unwritten
 
     recipe = run.finetune_recipe(
         task, init=init, encoder=encoder, words=words, head=head, config=config, data=data, dev=dev, text=text,
-        pair=pair, label=label, data_dir=data_dir, seed=seed, settings=settings or [],
+        pair=pair, label=label, data_dir=data_dir, minutes=minutes, seed=seed, settings=settings or [],
     )  # fmt: skip
+    if recipe.data.train is not None:
+        tell_counting(data or recipe.data.train, recipe.data.text, recipe.data.pair, recipe.data.label)
     base = out or run.default_folder(recipe)
     results: list[Mapping[str, Mapping[str, float]]] = []
     for number in range(recipe.train.seed, recipe.train.seed + seeds):
@@ -160,6 +175,11 @@ def finetune(
                 if seeds == 1:
                     raise
                 raise Stopped(folder, stopped.step, f"the same command, with all {seeds} seeds,") from None
+            except Unwritten as full:
+                if not results:
+                    raise
+                left = f"the runs in {base} are kept, and the same command, with all {seeds} seeds, goes on with them"
+                raise Unwritten(full.path, full.why, left) from None
         if not results:
             tell_notes(folder)
         results.append(RunFolder(folder).result()["scores"])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import typer
 
@@ -17,7 +18,7 @@ from psitext.cli.options import (
     Out,
     Pair,
     Settings,
-    Split,
+    Splits,
     Task,
     Text,
     columns_given,
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from psitext.model.settings import UseConfig
     from psitext.nn.numerics import Precision
     from psitext.text.examples import Example
+    from psitext.text.examples import Task as AnyTask
 
+SENTENCES, DRAWS = 500, 100  # of a sentence space that is judged
 UseFile = Annotated[
     str | None, typer.Option("--config", help="A TOML file with any of pool, precision and batch_tokens.")
 ]
@@ -94,7 +97,7 @@ def encode(
 def evaluate(
     model: ModelName,
     task: Task = None,
-    split: Split = None,
+    split: Splits = None,
     data: Data = None,
     baselines: Annotated[
         bool,
@@ -107,13 +110,31 @@ def evaluate(
     pair: Pair = None,
     label: Label = None,
     sentences: Annotated[
-        int, typer.Option("--sentences", min=2, help="Of a sentence space: how many its likelihood is measured on.")
-    ] = 500,
+        int | None,
+        typer.Option(
+            "--sentences",
+            min=2,
+            help="Of a sentence space: how many its likelihood is measured on.",
+            show_default=str(SENTENCES),
+        ),
+    ] = None,
     draws: Annotated[
-        int, typer.Option("--draws", min=1, help="Of a sentence space: latents drawn for the bound of a sentence (K).")
-    ] = 100,
+        int | None,
+        typer.Option(
+            "--draws",
+            min=1,
+            help="Of a sentence space: latents drawn for the bound of a sentence (K).",
+            show_default=str(DRAWS),
+        ),
+    ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Of a sentence space: a folder that keeps what is done.")
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="The scores as a .csv, .tsv or .jsonl file, a row for every split; of a sentence space: a folder that "
+            "keeps what is done.",
+        ),
     ] = None,
     data_dir: DataDir = None,
     config: UseFile = None,
@@ -121,51 +142,97 @@ def evaluate(
 ) -> None:
     """Score a model on a task's splits or on your own labelled file; a sentence space or language model on sentences.
 
-    Example: psitext evaluate --model runs/sst2 --task sst2 --baselines
+    Example: psitext evaluate --model runs/sst2 --task sst2 --baselines -o scores.csv
     Example: psitext evaluate --model runs/reviews --data new.csv --text review --label sentiment
     Example: psitext evaluate --model runs/optimus --data sentences.txt
     """
     from psitext.cli import early, output
+    from psitext.errors import UserError
 
     if task is not None:
-        early.task(task)
+        early.task_or_data(task)
     columns = columns_given(text, pair, label)
-    _look([data] if data else [], model, text if data else None, pair if data else None, submission, label)
-    early.inside(out, "lines.jsonl")
-    from psitext.cli.terminal import rows_table, score_table
-    from psitext.errors import UserError
+    if submission is not None and (split or data or columns or baselines or out):
+        rest = "--split, --data, --text, --pair, --label, --baselines and -o"
+        raise UserError(f"--submission answers the test split of a task and scores nothing; {rest} do not go with it")
+    read = [data] if data else []
+    _look(read, model, text if data else None, pair if data else None, submission, label)
+    is_table = out is not None and out.suffix in output.TABLES
+    early.output(out, read) if is_table else early.inside(out, "lines.jsonl")
+    from psitext.cli.terminal import rows_table
     from psitext.experiments import evaluation
 
     found, use = _load_whole(model, config, settings)
     if found.writes and found.task is None:
-        if data is None:
-            raise UserError("a sentence space is judged on sentences; name a file of them with --data")
-        if task is not None or split is not None or baselines or pair is not None or label is not None:
+        if task is not None or split or baselines or pair is not None or label is not None:
             of_tasks = "--task, --split, --pair, --label and --baselines"
             raise UserError(f"this model writes and answers no task; {of_tasks} do not go with it")
-        how: _Judged = {"sentences": sentences, "draws": draws, "precision": use.precision, "folder": out}
+        if is_table:
+            raise UserError(f"of a sentence space, -o is a folder that keeps what is done, not {out}")
+        how: _Judged = {
+            "sentences": sentences or SENTENCES, "draws": draws or DRAWS, "precision": use.precision, "folder": out
+        }  # fmt: skip
         _judge_space(found, model, data, text, data_dir, how)
         return
+    if sentences or draws:
+        raise UserError("--sentences and --draws are for a sentence space, and this model is none")
     wanted = evaluation.task_of(found, task)
     if submission is not None:
         names = evaluation.write_submission({wanted.name: found}, submission, data_dir)
         typer.echo(f"{submission}: {', '.join(names)}")
         return
+    early.ending(out, output.TABLES, "scores")
     if baselines and "train" not in wanted.splits:
         raise UserError(f"--baselines are trained on a task's train split, and {wanted.name} is a file of your own")
     command = f"psitext evaluate --model {shlex.quote(model)}"
     splits = evaluation.labelled_splits(wanted, split, data, data_dir, columns, command)
+    if data is not None:
+        _tell_counting(data, wanted, columns)
+    records = _scored(found, model, splits, use, out, evaluation.rows_of(model, data_dir))
+    if baselines:
+        with output.stopping("the baselines were trained", out):
+            rows = evaluation.baseline_rows(wanted, splits, data_dir)
+        rows_table(rows)
+        records += [{"model": row["baseline"], "texts": len(splits[row["split"]]), **row} for row in rows]
+    if out is not None:
+        output.write_scores(records, out)
+
+
+def _scored(
+    found: Model,
+    name: str,
+    splits: dict[str, list[Example]],
+    use: UseConfig,
+    out: Path | None,
+    train: list[Example] | None,
+) -> list[dict[str, Any]]:
+    """Score every split, print the table, and say how many of the texts the model was trained on (``train``, None where
+    that is not known); a record of each.
+    """
+    from psitext.cli import output
+    from psitext.cli.terminal import score_table
+    from psitext.experiments import evaluation
+
     scores: dict[str, dict[str, float]] = {}
     try:
-        for name, examples in splits.items():
-            with output.stopping(f"the {len(examples):,} texts of {name} were scored"):
-                scores[name] = found.evaluate(examples, precision=use.precision, batch_tokens=use.batch_tokens)
+        for split, examples in splits.items():
+            with output.stopping(f"the {len(examples):,} texts of {split} were scored", out):
+                scores[split] = found.evaluate(examples, precision=use.precision, batch_tokens=use.batch_tokens)
     finally:
         if scores:  # what is scored is seen, whatever becomes of the rest
             score_table([scores])
-    if baselines:
-        with output.stopping("the baselines were trained"):
-            rows_table(evaluation.baseline_rows(wanted, splits, data_dir))
+    records = []
+    for split, values in scores.items():
+        count = len(splits[split])
+        known = None if train is None else evaluation.learnt(train, splits[split])
+        if known:
+            which = f"all {count:,}" if known == count else f"{known:,} of the {count:,}"
+            among = f"{'is' if known == 1 else 'are'} among those that the model was trained on"
+            why = "what a model scores on such texts says little of new ones"
+            typer.echo(f"{which} texts of {split} {among}; {why}", err=True)
+        record = {"model": name, "split": split, "texts": count, "trained on": known}
+        records.append({**record, **values, "collapsed": bool(values["collapsed"])})
+    return records
 
 
 class _Judged(TypedDict):
@@ -177,15 +244,25 @@ class _Judged(TypedDict):
     folder: Path | None
 
 
-def _judge_space(found: Model, name: str, data: str, text: str | None, data_dir: Path | None, how: _Judged) -> None:
+def _judge_space(
+    found: Model, name: str, data: str | None, text: str | None, data_dir: Path | None, how: _Judged
+) -> None:
     """Print what a space makes of the sentences of a file, of which those too long for its training are left out."""
+    from psitext.cli import early
     from psitext.cli.terminal import rows_table
+    from psitext.errors import UserError
     from psitext.experiments import evaluation, run
     from psitext.experiments.latents.report import table
     from psitext.experiments.runs.recipes import CorpusConfig
 
+    if data is None:
+        raise UserError("a sentence space is judged on sentences; name a file of them with --data")
+    early.table(data, text or "text")
     part = CorpusConfig(files=(run.absolute(data),), dir=str(data_dir or Path.cwd()), column=text or "text", lines=True)
     rows_table(table(evaluation.judged_space(found, part, limits=evaluation.trained_limits(name), **how)))
+    known = evaluation.learnt_file(name, data)
+    if known is not None:
+        typer.echo(known, err=True)
 
 
 def _look(
@@ -237,9 +314,9 @@ def _use(config: str | None, settings: list[str] | None) -> UseConfig:
     from psitext.config import build, read_toml, with_overrides
     from psitext.model.settings import UseConfig
 
-    return build(
-        UseConfig, with_overrides(read_toml(Path(config)) if config else {}, settings or []), config or "--set"
-    )
+    given = settings or []
+    tree = with_overrides(read_toml(Path(config), "settings") if config else {}, given)
+    return build(UseConfig, tree, config or "--set", given)
 
 
 def _is_file(texts: list[str], text: str | None) -> bool:
@@ -273,6 +350,14 @@ def _tell_unknown(examples: list[Example], model: Model) -> None:
         typer.echo(f"{which} no word that the model knows; what it says of such a text is its prior", err=True)
 
 
+def _tell_counting(path: str, task: AnyTask, columns: Mapping[str, str | None]) -> None:
+    """Say of a table whose columns are counted, by the options or as in the task, that its first line is a row."""
+    from psitext.cli.terminal import tell_counting
+
+    wanted = {"text": task.text, "pair": task.pair, "label": task.label} | dict(columns)
+    tell_counting(path, wanted["text"], wanted["pair"], wanted["label"])
+
+
 def _examples(model: Model, texts: list[str], text: str | None, pair: str | None) -> list[Example]:
     """The texts as examples, from the named columns of a file or as they are."""
     from psitext.model import PLAIN
@@ -282,7 +367,9 @@ def _examples(model: Model, texts: list[str], text: str | None, pair: str | None
     if _is_file(texts, text):
         task = model.task or PLAIN
         columns = {"text": text or task.text, "pair": pair or task.pair}
-        return load_like(texts[0], task.model_copy(update=columns), labelled=False)
+        found = load_like(texts[0], task.model_copy(update=columns), labelled=False)
+        _tell_counting(texts[0], task.model_copy(update={"label": None}), columns)
+        return found
     return [Example(text=value, words=tuple(value.split()), line=number) for number, value in enumerate(texts, 1)]
 
 

@@ -139,7 +139,8 @@ def _complete(encoder: str, seed: int, settings: list[str]) -> FinetuneRecipe:
     try:
         return finetune_recipe(None, init=None if fresh else encoder, config=base, seed=seed, settings=settings)
     except Unfit as error:
-        raise EstimatorError(str(Unfit("settings", error.complaint) if error.origin == base else error)) from error
+        own = error.origin in (base, "--set")
+        raise EstimatorError(str(Unfit("settings", error.complaint) if own else error)) from error
 
 
 def _sizes(family: str, max_len: int | None) -> dict[str, Any]:

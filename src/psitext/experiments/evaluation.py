@@ -14,19 +14,21 @@ from torch import nn
 from psitext.baselines import bag_of_words, discocat, majority
 from psitext.baselines.discocat.settings import DiscocatConfig
 from psitext.errors import UserError
+from psitext.experiments.finetune import read_labelled
 from psitext.experiments.latents.bounds import Tell
 from psitext.experiments.latents.records import Records, interrupted
 from psitext.experiments.latents.report import Report, latent_report, sentences_for
 from psitext.experiments.results import submission
-from psitext.experiments.runs import corpus
+from psitext.experiments.runs import corpus, rows
 from psitext.experiments.runs.folder import RunFolder
-from psitext.experiments.runs.recipes import AutoencodeRecipe, CorpusConfig
+from psitext.experiments.runs.recipes import AutoencodeRecipe, CorpusConfig, FinetuneRecipe
 from psitext.model import Model
 from psitext.model.shipped import located
 from psitext.nn.numerics import Precision
 from psitext.randomness import generator
 from psitext.score import metrics
 from psitext.text.examples import Example, Task
+from psitext.text.rows import HUB
 from psitext.text.tasks import load_like, load_split, load_task
 from psitext.text.twofold import SentencesConfig
 from psitext.train.loop import Hook
@@ -52,19 +54,19 @@ def task_of(model: Model, name: str | None) -> Task:
 
 def labelled_splits(
     task: Task,
-    split: str | None,
+    split: str | Sequence[str] | None,
     data: str | None,
     data_dir: Path | None,
     columns: Mapping[str, str] | None = None,
     command: str = "psitext evaluate --model MODEL",
 ) -> dict[str, list[Example]]:
-    """The examples to score on: the user's file, the named split, or every development split.
+    """The examples to score on: the user's file, the named split or splits, or every development split.
 
     ``columns`` are those of the user's file (text, pair, label) where it has others than the file that was trained on;
     ``command`` is what the user typed, for the line that would be right.
     """
     if data is not None:
-        if split is not None:
+        if split:
             raise UserError(f"--split names a part of a task, and {data} (--data) is a file of your own; give one")
         return {Path(data).name: load_like(data, task.model_copy(update=dict(columns or {})))}
     if columns:
@@ -75,7 +77,7 @@ def labelled_splits(
             f"this model was fine-tuned on a file of your own ({task.name}), which has no splits; name a labelled file "
             f"with --data, as in `{command} --data {own_columns(task)}`"
         )
-    names = [split] if split else list(task.dev_splits)
+    names = [split] if isinstance(split, str) else list(split or task.dev_splits)
     if not names:
         raise UserError(f"{task.name} has no dev split; name one with --split, or a file with --data")
     hidden = next((name for name in names if task.hides(name)), None)
@@ -91,6 +93,59 @@ def own_columns(task: Task) -> str:
     named = {"text": task.text, "pair": task.pair, "label": task.label}
     options = [f"--{option} {shlex.quote(name)}" for option, name in named.items() if name is not None]
     return " ".join([shlex.quote(f"{task.name}.csv"), *options])
+
+
+def rows_of(name: str, data_dir: Path | None) -> list[Example] | None:
+    """The rows that the run which a model lies in was trained on, None where they are not to be had: of another model,
+    or where the files are gone, hold others by now, or are the hub's, from which nothing is fetched for this.
+    """
+    folder = _run_of(name)
+    recipe = folder.recipe()
+    if not isinstance(recipe, FinetuneRecipe):
+        return None
+    if recipe.data.dir is None and data_dir is not None:
+        recipe = recipe.model_copy(update={"data": recipe.data.model_copy(update={"dir": str(data_dir)})})
+    try:
+        if any(file.startswith(HUB) for file in _files(recipe)):
+            return None
+        train, then = read_labelled(recipe).train, rows.recorded(folder)
+    except UserError:
+        return None
+    return train if then is None or then["train"]["sha256"] == rows.fingerprint(train) else None
+
+
+def _files(recipe: FinetuneRecipe) -> list[str]:
+    """The files that a fine-tuning reads, as they are named."""
+    if recipe.data.train is not None or recipe.task is None:
+        return [name for name in (recipe.data.train, recipe.data.dev) if name is not None]
+    return [file.path for files in load_task(recipe.task).files.values() for file in files]
+
+
+def learnt(train: Sequence[Example], examples: Sequence[Example]) -> int:
+    """How many of the examples have a text (or pair) that is among those of ``train``."""
+    known = {(one.text, one.pair) for one in train}
+    return sum((one.text, one.pair) in known for one in examples)
+
+
+def learnt_file(name: str, path: str) -> str | None:
+    """The sentence on a file that the run which a space lies in was trained on; None of any other."""
+    recipe = _run_of(name).recipe()
+    if not isinstance(recipe, AutoencodeRecipe) or not Path(path).is_file():
+        return None
+    parts = [part for whole in recipe.corpus for part in corpus.expanded(whole)]
+    named = [(part, file) for part in parts for file in part.files if not file.startswith((corpus.TOY, corpus.HUB))]
+    try:
+        same = any(Path(path).samefile(one) for part, file in named for one in corpus.paths(part, file))
+    except (OSError, UserError):  # text that is no longer there
+        return None
+    if not same:
+        return None
+    share = recipe.sentences.held_out
+    held = f"{share:.2%}" if share < 1 else f"{share:,.0f}"
+    return (
+        f"{path} is text that the model was trained on, but for {held} of the sentences, which were held out; what a "
+        "model scores on such text says little of new sentences"
+    )
 
 
 def baseline_rows(task: Task, splits: Splits, data_dir: Path | None) -> list[dict[str, Any]]:
@@ -212,10 +267,15 @@ def trained_limits(name: str) -> SentencesConfig | None:
     """Which sentences the run that a model lies in has kept, so that a space is judged on such as it has learnt; None
     where no such run is there to ask.
     """
+    recipe = _run_of(name).recipe()
+    return recipe.sentences.model_copy(update={"limit": None}) if isinstance(recipe, AutoencodeRecipe) else None
+
+
+def _run_of(name: str) -> RunFolder:
+    """The folder of the run that a model lies in, or where there would be one."""
     place = located(name)
     inside = RunFolder(place.parent)  # of a run's model, named by itself
-    recipe = (inside if place == inside.model else RunFolder(place)).recipe()
-    return recipe.sentences.model_copy(update={"limit": None}) if isinstance(recipe, AutoencodeRecipe) else None
+    return inside if place == inside.model else RunFolder(place)
 
 
 def write_submission(models: Mapping[str, Model], path: Path, data_dir: Path | None) -> tuple[str, ...]:

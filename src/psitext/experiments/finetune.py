@@ -30,9 +30,9 @@ from psitext.errors import UserError
 from psitext.experiments.latents.start import first_layers
 from psitext.experiments.lowresource.draws import per_label
 from psitext.experiments.pretrain import kept_tokenizer, make_tokenizer
-from psitext.experiments.runs import ranks, rows
+from psitext.experiments.runs import corpus, ranks, rows
 from psitext.experiments.runs.folder import RunFolder
-from psitext.experiments.runs.recipes import FinetuneRecipe, LabelledConfig, LiftConfig
+from psitext.experiments.runs.recipes import CorpusConfig, FinetuneRecipe, LabelledConfig, LiftConfig
 from psitext.experiments.runs.training import train
 from psitext.experiments.runs.validation import task_metrics
 from psitext.experiments.words import lend, lender
@@ -282,13 +282,23 @@ def _from_nothing(recipe: FinetuneRecipe, data: Labelled, folder: RunFolder) -> 
     def made() -> Tokenizer:
         if recipe.words_from is not None:
             return lender(recipe.words_from).tokenizer
-        return make_tokenizer(recipe.tokenizer, lambda: texts_of(data.train))
+        return make_tokenizer(recipe.tokenizer, lambda: tokenizer_texts(recipe, data.train))
 
     with ranks.main_first():
         tokenizer = kept_tokenizer(folder, made)
     changes = {"vocab_size": tokenizer.vocab_size, "pool": recipe.pool or recipe.encoder.pool}
     config = encoder_config({**recipe.encoder.tree(), **changes}, recipe.name)
     return Model(Network(build_encoder(config, recipe.train.seed), Sentences()), {TEXT: tokenizer}, recipe.text)
+
+
+def tokenizer_texts(recipe: FinetuneRecipe, train: Sequence[Example]) -> Iterator[str]:
+    """What the tokenizer of an encoder from nothing is trained on: the training texts, or text that the recipe names,
+    whose relative paths start from the data folder.
+    """
+    if not recipe.tokenizer_text:
+        return texts_of(train)
+    part = CorpusConfig(files=recipe.tokenizer_text, dir=recipe.data.dir)
+    return (sentence for sentence in corpus.read([part]) if sentence is not None)
 
 
 def texts_of(examples: Sequence[Example]) -> Iterator[str]:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from psitext.config import MAX_INT, read_recipe
-from psitext.errors import UserError
+from psitext.config import MAX_INT, read_recipe, usual_pretraining, wrote
+from psitext.errors import Unfit, UserError
 from psitext.experiments.autoencode import autoencode_run
 from psitext.experiments.dialog import respond_run
 from psitext.experiments.evaluation import baseline_scores
 from psitext.experiments.finetune import finetune_run, read_labelled
-from psitext.experiments.pretrain import pretrain_run
+from psitext.experiments.pretrain import pretrain_run, pretraining_recipe
 from psitext.experiments.runs.folder import RunFolder, no_run
 from psitext.experiments.runs.recipes import (
     AutoencodeRecipe,
@@ -22,6 +22,7 @@ from psitext.experiments.runs.recipes import (
     PretrainRecipe,
     RespondRecipe,
     resolve_recipe,
+    written,
 )
 from psitext.experiments.runs.tensorboard import TensorBoard
 from psitext.model import Model, load
@@ -53,6 +54,7 @@ def pretrain(
     out: str | Path | None = None,
     minutes: float | None = None,
     seed: int | None = None,
+    init: str | Path | Run | None = None,
     encoder: str | None = None,
     decoder: str | None = None,
     settings: Sequence[str] = (),
@@ -61,6 +63,8 @@ def pretrain(
 ) -> Run:
     """Pre-train by a recipe (a name that ``psitext recipes`` lists, or a TOML file) on text files.
 
+    ``init`` names a model to go on from, by hf:<folder or hub id>, a run, a model's folder or name: its encoder and
+    tokenizer count, and of its pre-training heads those that the recipe has, too. The usual recipe is then ``adapt``.
     ``encoder`` and ``decoder`` name the halves of an autoencoder: a BERT and a causal language model, each by
     hf:<folder or hub id> or by a run of psitext.
     ``text`` names the column of tables; ``data_dir`` is where a recipe's own relative paths start. ``minutes``
@@ -70,19 +74,19 @@ def pretrain(
     """
     _check_types(settings, hooks, config=config, data_dir=data_dir, out=out)
     files = _files(data)
-    given: dict[str, Any] = {}
+    given: dict[str, Any] = {} if init is None else {"init": str(init.folder if isinstance(init, Run) else init)}
     if files:
         given["corpus"] = [{"files": [absolute(name) for name in files], **({"column": text} if text else {})}]
     train = {key: value for key, value in (("minutes", minutes), ("seed", seed)) if value is not None}
     given |= {"train": train} if train else {}
     halves = {"encoder_from": encoder, "decoder_from": decoder}
     given |= {key: name for key, name in halves.items() if name is not None}
-    usual = "optimus-mini" if encoder or decoder else "bert-mini"
-    if (encoder or decoder) and read_recipe(config or usual).get("verb") != "autoencode":
+    config = config or usual_pretraining(init=init is not None, halves=bool(encoder or decoder))
+    if (encoder or decoder) and read_recipe(config).get("verb") != "autoencode":
         raise UserError(
             f"encoder and decoder are the halves of a sentence space, and {config} is a recipe of another kind"
         )
-    recipe = resolve_recipe("pretrain", config or usual, settings, given)
+    recipe = pretraining_recipe(config, settings, given)
     assert isinstance(recipe, PretrainRecipe | AutoencodeRecipe)
     if not recipe.corpus:
         raise UserError(
@@ -116,6 +120,7 @@ def finetune(
     label: str | None = None,
     data_dir: str | Path | None = None,
     out: str | Path | None = None,
+    minutes: float | None = None,
     seed: int | None = None,
     settings: Sequence[str] = (),
     hooks: Sequence[Hook] = (),
@@ -127,11 +132,11 @@ def finetune(
     ``encoder`` ("qbert", "cvbert") makes a real BERT complex first, or ("rac") starts one from nothing by its recipe,
     on words of its own or on the token vectors of the model that ``words`` names;
     ``head`` ("affine", "measurement", "modulus") is what reads a text's state, by default the one that is usual for the
-    encoder's family.
+    encoder's family. ``minutes`` takes the place of the recipe's budget.
     """
     recipe = finetune_recipe(
         task, init=init, encoder=encoder, words=words, head=head, config=config, data=data, dev=dev, text=text,
-        pair=pair, label=label, data_dir=data_dir, seed=seed, settings=settings,
+        pair=pair, label=label, data_dir=data_dir, minutes=minutes, seed=seed, settings=settings,
     )  # fmt: skip
     _check_types(hooks=hooks, out=out)
     return finetune_as(recipe, Path(out) if out is not None else default_folder(recipe), hooks, tensorboard)
@@ -161,10 +166,13 @@ def finetune_recipe(
     pair: str | None = None,
     label: str | None = None,
     data_dir: str | Path | None = None,
+    minutes: float | None = None,
     seed: int | None = None,
     settings: Sequence[str] = (),
 ) -> FinetuneRecipe:
-    """The recipe that ``finetune`` runs, checked and complete."""
+    """The recipe that ``finetune`` runs, checked and complete. Errors: what a recipe refuses; a ``text.max_len`` of the
+    caller's that is more than the encoder reads.
+    """
     _check_types(settings, config=config, data=data, dev=dev, data_dir=data_dir)
     check_source(task, {"data": data, "dev": dev, "text": text, "pair": pair, "label": label})
     if isinstance(init, Model):
@@ -198,11 +206,29 @@ def finetune_recipe(
         given["lift"] = {"into": encoder}
     if head is not None:
         given["head"] = {"kind": head}
-    if seed is not None:
-        given["train"] = {"seed": seed}
+    train = {key: value for key, value in (("minutes", minutes), ("seed", seed)) if value is not None}
+    given |= {"train": train} if train else {}
     recipe = resolve_recipe("finetune", config or "finetune", settings, given)
     assert isinstance(recipe, FinetuneRecipe)
-    return _anchored(recipe)
+    recipe = _anchored(recipe)
+    _check_length(recipe, config, settings)
+    return recipe
+
+
+def _check_length(recipe: FinetuneRecipe, config: str | None, settings: Sequence[str]) -> None:
+    """Refuse longer texts than the encoder has places for, where the caller has asked for them: a recipe that ships is
+    for encoders of any length, and is cut to theirs.
+    """
+    text = written(config, settings).get("text")
+    if not isinstance(text, Mapping) or "max_len" not in text:
+        return
+    start = None if recipe.init is None else load(recipe.init, pool=recipe.pool).network.encoder.config
+    longest = getattr(recipe.encoder if recipe.init is None else start, "max_len", None)
+    if longest is None or recipe.text.max_len <= longest:
+        return
+    what = "the encoder (encoder.max_len)" if start is None else "the model of --init"
+    complaint = f" sets text.max_len to {recipe.text.max_len:,}: {what} reads {longest:,} tokens at most"
+    raise Unfit(wrote(config or "", ("text", "max_len"), settings), complaint)
 
 
 def with_seed(recipe: FinetuneRecipe, seed: int) -> FinetuneRecipe:

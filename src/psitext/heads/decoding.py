@@ -18,7 +18,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from psitext.config import Config, first_unless_named
+from psitext.config import Config, named_by_keys
 from psitext.errors import UserError
 from psitext.heads.affine import Prediction
 from psitext.nn.numerics import float32_scores
@@ -103,7 +103,11 @@ class LstmConfig(WritingConfig):
         return f"an LSTM of width {self.width}"
 
 
-DecoderConfig = Annotated[CausalConfig | LstmConfig, Field(discriminator="kind"), first_unless_named(CausalConfig)]
+DecoderConfig = Annotated[
+    CausalConfig | LstmConfig,
+    Field(discriminator="kind"),
+    named_by_keys(CausalConfig, LstmConfig),
+]
 
 
 @dataclass(frozen=True, slots=True)

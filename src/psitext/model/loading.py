@@ -99,8 +99,9 @@ def load(source: str | Path, *, pool: str | None = None) -> Model:
 
 
 def from_hf(source: str, pool: str | None = None) -> Model:
-    """A checkpoint in Hugging Face's layout, by folder or hub id, as a model without a task: a BERT, which reads, or a
-    GPT-2 or Llama (also one .gguf file), a language model, which writes.
+    """A checkpoint in Hugging Face's layout, by folder or hub id, as a model without a task: a BERT, which reads, with
+    the heads it was pre-trained under where they are there and ``pool`` names no other vector; or a GPT-2 or Llama
+    (also one .gguf file), a language model, which writes.
     """
     from psitext.hf.bert import read_bert
     from psitext.hf.checkpoints import SETTINGS, locate, read_json
@@ -113,10 +114,14 @@ def from_hf(source: str, pool: str | None = None) -> Model:
     if settings.is_file() and read_json(settings).get("model_type") in NAMES:
         return _language_model(source, facts)
     found = read_bert(source, pool=pool)
-    encoder = build_encoder(found.config)
-    checkpoint.load_tensors(encoder, found.encoder, source)
+    heads = found.pretraining if pool is None else None
+    head = None if heads is None else found.pretraining_config
     text = TextConfig(max_len=min(found.config.max_len, 512))
-    return Model(Network(encoder, Sentences()).eval(), {TEXT: found.tokenizer}, text, facts=facts)
+    network = Network(*_built(Described(found.config, head, None, text, 1.0, facts)))
+    tensors = {f"encoder.{name}": value for name, value in found.encoder.items()}
+    tensors |= {f"head.{name}": value for name, value in (heads or {}).items()}
+    checkpoint.load_tensors(network, tensors, source)
+    return Model(network.eval(), {TEXT: found.tokenizer}, text, head, facts=facts)
 
 
 def _language_model(source: str, facts: Mapping[str, Any]) -> Model:

@@ -19,8 +19,7 @@ from torch.nn import functional as F
 from psitext.nn.numerics import float32_scores
 from psitext.state import State
 from psitext.text.batches import Batch
-
-IGNORED = -1  # a target that is not counted: no next sentence, a tag of a word's later pieces
+from psitext.text.examples import IGNORED
 
 Predicted = Mapping[str, Tensor]
 

@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from psitext.errors import UserError, near
+from psitext.text.examples import IGNORED
 
 Array: TypeAlias = npt.NDArray[Any]
 Metric: TypeAlias = Callable[[Array, Array], float]
 
-IGNORED = -1  # gold value of a position that carries no tag (a word's later pieces), as in text/supervised.py
 _SAME = 1e-6  # predictions whose spread is below this part of their size differ by float32 rounding only
 
 

@@ -29,6 +29,7 @@ METRICS_OF_KIND: dict[str, tuple[str, ...]] = {
     "tagging": ("tag_accuracy",),
     "span": ("span_f1", "span_exact"),
 }
+IGNORED = -1  # as a number among targets: not counted (no next sentence, a word's later pieces, an answer cut off)
 HIDDEN = ("", "-1", "-1.0", "-", "?")  # ways in which a test file says that it keeps the label to itself
 
 
@@ -239,6 +240,8 @@ def _class(raw: str, task: Task, where: str) -> str:
         written = {name: value for value, name in task.label_values.items()}
         known = [f"{name} ({written[name]})" if name in written else name for name in task.labels[:12]]
         hint = " (a mark of hidden labels, and this split needs known ones)" if raw in HIDDEN else ""
+        if where.endswith(" line 1") and (task.label or "").isdecimal():  # counted columns: it may be a header
+            hint = " (if that line is a header, name the columns in place of counting them)"
         raise UserError(f"{where} has the label {raw!r}{hint}; {task.name} knows {', '.join(known)}")
     return name
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from psitext.errors import UserError
-from psitext.text.cells.columns import check_columns
+from psitext.errors import UserError, json_fault
+from psitext.text.cells.columns import are_numbers, check_columns, counted
 from psitext.text.cells.tabular import table_cells
 from psitext.text.lines import COMPRESSED, MAX_FIELD, NEEDS, lines, opened
 
@@ -98,15 +98,24 @@ def column_rows(
     """
     named = {option: name for option, name in wanted.items() if name is not None}
     kind = None if str(path).startswith(HUB) else form or form_of(Path(path))
-    numbered = kind in ("csv", "tsv") and bool(named) and all(name.isdecimal() for name in named.values())
+    countable = kind in ("csv", "tsv")
+    numbered = countable and are_numbers(named)
     least = max(map(int, named.values()), default=1) if numbered else None
     seen: dict[str, None] = {}
     for row in rows(path, columns=() if numbered else None, form=form, limit=limit, least=least):
         if kind in ("csv", "tsv", "txt") and not seen:
-            check_columns(str(path), named, row.fields, hint)
+            check_columns(str(path), named, row.fields, hint, countable=countable)
         seen.update(dict.fromkeys(row.fields))
         yield row
     check_columns(str(path), named, seen, hint)
+
+
+def counting(path: Path | str, wanted: Mapping[str, str | None]) -> str | None:
+    """What is to be said of a table whose ``wanted`` columns are numbers; None of any other."""
+    named = {option: name for option, name in wanted.items() if name is not None}
+    if not are_numbers(named) or str(path).startswith(HUB) or form_of(Path(path)) not in ("csv", "tsv"):
+        return None
+    return counted(str(path), named, next(column_rows(path, wanted)).fields.values())
 
 
 def form_of(path: Path) -> Form:
@@ -176,7 +185,7 @@ def _jsonl(path: Path, limit: int) -> Iterator[Row]:
         try:
             record = json.loads(line, object_pairs_hook=_unique)
         except json.JSONDecodeError as error:
-            raise UserError(f"{where} column {error.colno} is not valid JSON: {error.msg.lower()}") from None
+            raise UserError(f"{where} column {error.colno} is not valid JSON: {json_fault(error.msg)}") from None
         except (ValueError, RecursionError) as error:  # a key twice, a number too long, brackets too deep
             raise UserError(f"{where} is not usable JSON: {error}") from None
         if not isinstance(record, dict):

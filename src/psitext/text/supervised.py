@@ -18,10 +18,8 @@ from pydantic import Field
 from psitext.config import Config
 from psitext.errors import UserError
 from psitext.text.batches import Batch, Ints, lay_out, packed, padded, within
-from psitext.text.examples import Example, Task
+from psitext.text.examples import IGNORED, Example, Task
 from psitext.text.tokenizer import Ids, Tokenizer
-
-IGNORED = -1
 
 
 class TextConfig(Config):

@@ -51,7 +51,9 @@ def load_like(path: Path | str, task: Task, *, labelled: bool = True, hint: str 
     plain = not str(path).startswith(HUB) and form_of(Path(path)) == "txt"
     changes = {**({} if labelled else {"label": None}), **({"text": "text"} if plain else {})}
     asked = task.model_copy(update=changes)
-    found = list(column_rows(path, {"text": asked.text, "pair": asked.pair, "label": asked.label}, hint=hint))
+    wanted = {"text": asked.text, "pair": asked.pair, "label": asked.label}
+    found = list(column_rows(path, wanted, hint=hint))
+    check_texts(path, found, wanted, hint)
     return _examples(path, found, asked)
 
 
@@ -82,7 +84,7 @@ def guessed_task(
     tree: dict[str, object] = {"name": _short(path), "text": text, "pair": pair, "label": label}
     if label is None:
         return build(Task, {**tree, "kind": kind or "classification"}, str(path))
-    check_texts(path, found, {"text": text, **({} if pair is None else {"pair": pair})})
+    check_texts(path, found, {"text": text, "pair": pair, "label": label})
     values = {row.fields.get(label, "").strip(): row.line for row in reversed(found)}  # first line of each
     if "" in values:
         raise UserError(f"{path} line {values['']} has an empty {label!r}; fill it in, or leave the row out")
@@ -104,7 +106,9 @@ def _kind(path: Path | str, label: str, values: Mapping[str, int]) -> Kind:
         figure = min(numbers, key=values.__getitem__)
         word = min(values.keys() - numbers.keys(), key=values.__getitem__)
         mixed = f"{figure!r} on line {values[figure]} and {word!r} on line {values[word]}"
-        raise UserError(f"{path} mixes numbers and words in its column {label!r}: {mixed}")
+        header = label.isdecimal() and values[word] == 1 and len(numbers) == len(values) - 1
+        named = f"; if line 1 is a header, give names in place of numbers, as in --label {word}" if header else ""
+        raise UserError(f"{path} mixes numbers and words in its column {label!r}: {mixed}{named}")
     fractions = any(amount != int(amount) for amount in numbers.values())
     return "regression" if fractions and len(numbers) > _FEW else "classification"
 

@@ -22,6 +22,7 @@ from psitext.config import RECIPES, build, read_toml
 from psitext.errors import UserError, near
 from psitext.randomness import bits, uniform
 from psitext.text import toy
+from psitext.text.cells.checks import check_texts
 from psitext.text.cells.columns import no_column
 from psitext.text.examples import Carve, Example, File, Task, check_labels, examples
 from psitext.text.lines import COMPRESSED
@@ -69,8 +70,12 @@ def load_task(name_or_toml: str) -> Task:
         return TASKS[name_or_toml]
     if name_or_toml.endswith(".toml"):
         path = Path(name_or_toml)
-        return build(Task, {"name": path.stem, "folder": str(path.resolve().parent), **read_toml(path)}, str(path))
-    raise UserError(f"no task called {name_or_toml!r}{near(name_or_toml, TASKS) or ';'} `psitext tasks` lists all.")
+        own = {"name": path.stem, "folder": str(path.resolve().parent)}
+        return build(Task, {**own, **read_toml(path, "task")}, str(path))
+    raise UserError(
+        f"no task called {name_or_toml!r}{near(name_or_toml, TASKS) or ';'} `psitext tasks` lists all, and the name of "
+        "a .toml file stands for a task of your own: its kind, columns, labels and files"
+    )
 
 
 def load_split(task: Task, split: str, data_dir: Path | None = None, *, limit: int | None = None) -> list[Example]:
@@ -151,6 +156,9 @@ def _whole(task: Task, origin: str, data_dir: Path | None, by: str | None) -> _W
         raise UserError(f"{paths[0][0]} holds no rows of the split {origin!r} of {task.name}")
     if task.hides(origin):
         _all_or_none(found, task)
+    if task.folder:
+        texts = (Row(one.line, {task.text: one.text, task.pair or "": one.pair or ""}) for one in found)
+        check_texts(paths[0][0], texts, {"text": task.text, "pair": task.pair}, "let the task's file name another")
     return _Whole(found, keys, tuple(path for path, _ in paths), file.note, dropped)
 
 

@@ -101,6 +101,30 @@ def test_law_a_bag_of_words_reads_what_the_model_reads(tmp_path: Path, monkeypat
     assert pairs.metrics["accuracy"] > 0.5 and words.metrics != pairs.metrics
 
 
+def test_law_a_bag_of_words_reads_what_the_model_reads_that_a_job_starts_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its words, whatever tokenizer the recipe would make, and no more of them than it has places for."""
+    monkeypatch.chdir(tmp_path)
+    seen: list[list[Example]] = []
+
+    def fit(train: list[Example], *args: object, **settings: object) -> bag_of_words.BagOfWords:
+        seen.append(train)
+        return real(train, *args, **settings)  # type: ignore[arg-type]
+
+    real = bag_of_words.fit
+    monkeypatch.setattr(bag_of_words, "fit", fit)
+    circuit = {"name": "circuit", "set": [*CIRCUIT, "train.epochs=1"]}
+    bag = {"name": "bag", "how": "bag-of-words", "recipe": "rac-tune", "init": "circuit", "set": []}
+    wanted, bench = circuits(tmp_path, circuit, bag)
+    assert queue.work(wanted, bench, quiet) == 2
+    model = load(bench.out / "circuit" / "sentiment.toml" / "seed-1")
+    train = load_split(load_task("sentiment.toml"), "train")
+    for example, whole in zip(seen[0], train, strict=True):
+        [ids] = model.tokenizer.encode([whole.text])
+        assert example.text.split() == [word for word in model.tokenizer.tokens(ids) if word != "[UNK]"][-6:]
+
+
 def test_smoke_a_circuit_compressed_and_trained_at_that_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     circuit = {"name": "circuit", "how": "compress", "sizes": [2, 3]}

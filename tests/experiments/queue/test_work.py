@@ -115,7 +115,9 @@ def test_law_a_stopped_queue_goes_on(bench: Bench) -> None:
 
 def test_known_only_some(bench: Bench) -> None:
     names: list[str] = []
-    assert queue.work(small(), bench, showing(names), ["frozen", "baselines"]) == 3
+    assert queue.work(small(), bench, showing(names), ["frozen", "scores.toml"]) == 1
+    assert names == ["frozen/scores.toml/seed-0"], "of a row and a task what both name"
+    assert queue.work(small(), bench, showing(names), ["frozen", "baselines"]) == 2
     assert queue.work(small(), bench, showing(names), ["scores.toml"]) == 2
     assert {name.split("/")[0] for name in names} == {"from nothing", "frozen", "baselines"}
 
@@ -145,7 +147,7 @@ def test_law_scores_are_those_of_the_states(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ('title = "t"\nspeed = 3\nruns = []', "queue.toml has an unknown key 'speed'"),
+        ('title = "t"\nspeed = 3\nruns = []', "queue.toml line 2 has an unknown key 'speed'"),
         ('title = "t"\n[[runs]]\nname = "x"\ntasks = ["cola"]\nhow = "fine"', "queue.toml sets runs.0.how to 'fine'"),
         ("runs = []", "queue.toml lacks 'title'"),
     ],

@@ -84,12 +84,12 @@ def written(path: Path, *rows: bytes | dict[str, Any]) -> Path:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (b'{"run": "x"\n', r"r.jsonl line 2 is not JSON \(Expecting ',' delimiter, column 12\)"),
+        (b'{"run": "x"\n', "r.jsonl line 2 column 12 is not valid JSON: a comma or a closing bracket is missing"),
         (b"\xff\xfe\n", r"r.jsonl line 2 is not UTF-8 text \(byte 0 of the line\)"),
         (b"[1, 2]\n", r"r.jsonl line 2 holds list, not one JSON object"),
         (b'{"metrics": {"f1": NaN}}\n', r"r.jsonl line 2 holds NaN, which is no number in JSON"),
         (b"{}\n", r"r.jsonl line 2 lacks 'run'"),
-        (json.dumps(TREE).encode()[:40], r"r.jsonl line 2 is not JSON|r.jsonl line 2 is cut short"),
+        (json.dumps(TREE).encode()[:40], r"r.jsonl line 2 column \d+ is not valid JSON|r.jsonl line 2 is cut short"),
         (json.dumps(TREE).encode(), r"r.jsonl line 2 is cut short"),
         (
             json.dumps(TREE | {"sed": 1}).encode() + b"\n",
@@ -111,7 +111,7 @@ def test_known_damage_is_named_by_file_and_line(tmp_path: Path, damage: bytes, m
 def test_known_blank_lines_are_no_damage_and_keep_the_count(tmp_path: Path) -> None:
     path = written(tmp_path / "r.jsonl", TREE, b"\n", TREE)
     assert len(read(path)) == 2
-    with pytest.raises(UserError, match="line 4 is not JSON"):
+    with pytest.raises(UserError, match=r"line 4 column \d+ is not valid JSON"):
         read(written(tmp_path / "r.jsonl", TREE, b"\n", TREE, b"?\n"))
 
 
@@ -127,7 +127,10 @@ def test_known_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     append(path, line())
     before = path.read_bytes()
-    with largest_file(len(before) + 10), pytest.raises(UserError, match=r"cannot write .*r.jsonl: .*; nothing was"):
+    with (
+        largest_file(len(before) + 10),
+        pytest.raises(UserError, match=r"cannot write .*r.jsonl: .*; what was there is"),
+    ):
         append(path, line(seed=2))
     assert path.read_bytes() == before
 
@@ -135,7 +138,7 @@ def test_known_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path) -> None:
 def test_known_missing_file_and_bad_numbers(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="there is no result file"):
         read(tmp_path / "none.jsonl")
-    with pytest.raises(UserError, match=r"test sets metrics\.f1 to nan: input should be a finite number"):
+    with pytest.raises(UserError, match=r"test sets metrics\.f1 to nan: it takes a finite number"):
         line(metrics={"f1": float("nan")})
 
 

@@ -14,7 +14,7 @@ from psitext.errors import UserError
 from psitext.experiments.run import resume
 from psitext.experiments.runs import folder as runs
 from psitext.experiments.runs.folder import RunFolder, Stopped, no_run
-from psitext.files import write_atomic
+from psitext.files import Unwritten, write_atomic
 from psitext.train.loop import Event
 
 RECIPE = toys.finetuning(task="toy-tags")
@@ -141,6 +141,28 @@ def test_law_a_recipe_that_cannot_be_written_leaves_nothing(tmp_path: Path, monk
     with pytest.raises(UserError, match="the disk is full"), RunFolder(tmp_path / "new" / "run").claimed(RECIPE):
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+def fill(folder: RunFolder, began: bool) -> None:
+    """A disk that is full, after the first event of a run or before."""
+    if began:
+        folder.log({"kind": "train", "step": 1})
+    raise Unwritten(Path("x"), "the disk is full")
+
+
+def test_law_a_full_disk_says_what_is_kept_of_a_run(tmp_path: Path) -> None:
+    """A run that has begun to train stays and can go on; one that has not leaves nothing."""
+    place = tmp_path / "run"
+    for began, left in (
+        (False, "nothing was changed"),
+        (True, f"the run in {place} is kept, and `psitext resume {place}`"),
+    ):
+        with (
+            pytest.raises(UserError, match=f"cannot write x: the disk is full; {left}"),
+            RunFolder(place).claimed(RECIPE),
+        ):
+            fill(RunFolder(place), began)
+        assert place.exists() is began
 
 
 def test_law_events_beyond_the_checkpoint_are_dropped(tmp_path: Path) -> None:

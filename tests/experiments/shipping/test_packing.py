@@ -19,7 +19,7 @@ from psitext.experiments.results.lines import ResultLine
 from psitext.experiments.runs.folder import RunFolder
 from psitext.experiments.runs.recipes import resolve_recipe
 from psitext.experiments.shipping import packing
-from psitext.experiments.shipping.card import SOURCES, Origin, origin, sources
+from psitext.experiments.shipping.card import SOURCES, Origin, origin, sources, vocabulary
 from psitext.experiments.shipping.plan import SHIPS, Headline, Ship, ship
 from psitext.model import load, shipped
 from psitext.model.shipped import catalog
@@ -162,6 +162,7 @@ def test_known_sources() -> None:
         recipe = resolve_recipe(wanted.verb, wanted.recipe)
         found = Origin(recipe, {}, {}, {})  # type: ignore[arg-type]
         assert sources(found, terms=False) == short
+        assert len(vocabulary(found)) == (2 if one == "rac-tiny" else 0)
         assert all("Apache-2.0" in text or "public domain" in text for text in sources(found, terms=True))
     with pytest.raises(UserError, match=r"'bert-tny'; did you mean 'bert-tiny'"):
         ship("bert-tny")

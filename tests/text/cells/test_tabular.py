@@ -82,7 +82,7 @@ def test_known_numbers_of_columns_of_a_table_without_a_header(tmp_path: Path) ->
     path.write_text("so good;up\nso dull;down\nso, kind;up\n", encoding="utf-8")
     found, task = load_table(path, text="1", label="2")
     assert [one.text for one in found] == ["so good", "so dull", "so, kind"] and task.labels == ("down", "up")
-    with pytest.raises(UserError, match=r"own\.csv has no column '3'; it has: 1 \(name it with --label\)"):
+    with pytest.raises(UserError, match=r"own\.csv has no column '3'; it has: 1 \(name it with --label; numbers, .*\)"):
         load_table(path, text="1", label="3")
 
 

@@ -133,7 +133,7 @@ def test_known_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))  # a disk that takes no more than 4,096 bytes
     try:
-        with pytest.raises(UserError, match=r"cannot write .*store: .*; nothing was changed"):
+        with pytest.raises(UserError, match=r"cannot write .*store: .*; what was there is as it was"):
             write_store(["7 8 9"] * 5000, Numbers(), tmp_path / "store", key="new")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

@@ -50,8 +50,8 @@ def test_known_mistakes_are_one_sentence(tmp_path: Path) -> None:
         with pytest.raises(UserError, match=match):
             list(corpus_lines([tmp_path / name], column=column))
 
-    fails("t.tsv", b"a\tb\n1\t2\n", r"t\.tsv has no column 'text'; it has: a, b \(name it with --text\)")
-    fails("t.tsv", b"1\t2\n", r"t\.tsv has no column '3'; it has: 1, 2 \(name it with --text\)", "3")
+    fails("t.tsv", b"a\tb\n1\t2\n", r"t\.tsv has no column 'text'; it has: a, b \(name it with --text; numbers, ")
+    fails("t.tsv", b"1\t2\n", r"t\.tsv has no column '3'; it has: 1, 2 \(name it with --text; numbers, ", "3")
     fails("t.json", b'[{"text": "a b"}]', r"t\.json: psitext reads .txt")
     fails("empty.0", b"", r"empty\.0 is empty")
     fails("blank.txt", b" \n\n", r"blank\.txt holds no rows")

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from psitext.config import Config, first_unless_named
+from psitext.config import Config, named_by_keys
 
 
 class StructuredConfig(Config):
@@ -56,4 +56,8 @@ class AraeConfig(StructuredConfig):
     hidden_label: float = Field(default=1.0, ge=0)  # weight of hiding the label from the classifier
 
 
-RivalConfig = Annotated[CtrlGenConfig | AraeConfig, Field(discriminator="kind"), first_unless_named(CtrlGenConfig)]
+RivalConfig = Annotated[
+    CtrlGenConfig | AraeConfig,
+    Field(discriminator="kind"),
+    named_by_keys(CtrlGenConfig, AraeConfig),
+]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from psitext.cli.circuit.options import ModelArgument, NoPad
+from psitext.cli.circuit.options import ModelArgument, NoPad, circuit_file
 from psitext.cli.options import Out
 
 if TYPE_CHECKING:
@@ -94,9 +94,7 @@ def _looked(model: str, text: str | None) -> None:
 def _read(model: str, text: str | None, no_pad: bool) -> tuple[HeadCircuit, Complex | None]:
     """The head of a model or circuit file, and the ket of a text."""
     if model.endswith(CIRCUIT_FILE):
-        from psitext.quantum import read_qasm3
-
-        return read_qasm3(Path(model)), None
+        return circuit_file(Path(model)), None
     from psitext.cli.generate.sentences import tell_cut
     from psitext.model import load
     from psitext.nn.kets.qubits import check_width

@@ -1,10 +1,16 @@
-"""Options that the verbs of circuits share."""
+"""Options that the verbs of circuits share, and the file that two of them read."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from psitext.quantum import HeadCircuit
+
+SOON_READ = 20_000  # lines of OpenQASM that take the parser some seconds
 
 ModelArgument = Annotated[str, typer.Argument(help="A run or a model folder.")]
 NoPad = Annotated[
@@ -18,3 +24,16 @@ Noise = Annotated[
 ReadoutError = Annotated[float, typer.Option("--readout-error", help="How often a reading flips.")]
 State = Annotated[str, typer.Option("--state", help="How kets are prepared: exact, or mps:4 (bond 4).")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Decides which texts, and the shots.")]
+
+
+def circuit_file(path: Path) -> HeadCircuit:
+    """The head in a circuit file; how long it takes is said where it is long."""
+    from psitext.quantum import read_qasm3
+
+    try:
+        lines = path.read_bytes().count(b"\n")
+    except OSError:
+        lines = 0  # what reads it says why it cannot be
+    if lines > SOON_READ:
+        typer.echo(f"{path}: {lines:,} lines of OpenQASM, which take a while to read", err=True)
+    return read_qasm3(path)

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from psitext.cli.circuit.options import Limit, ModelArgument, Noise, NoPad, ReadoutError, Seed, Shots, State
+from psitext.cli.circuit.options import (
+    Limit,
+    ModelArgument,
+    Noise,
+    NoPad,
+    ReadoutError,
+    Seed,
+    Shots,
+    State,
+    circuit_file,
+)
 from psitext.cli.options import Data, DataDir, Label, Out, Pair, Split, Task, Text, columns_given
 
 if TYPE_CHECKING:
@@ -53,14 +63,13 @@ def run(
     from psitext.experiments.circuits import scoring
     from psitext.experiments.results import lines
     from psitext.model import load
-    from psitext.quantum import read_qasm3
 
     config = scoring.CircuitConfig(
         shots=shots, noise=noise, readout_error=readout_error, mitigate=mitigate, state=state, limit=limit,
         pad=not no_pad, seed=seed,
     )  # fmt: skip
     config.machine()
-    head = None if circuit is None else read_qasm3(circuit)
+    head = None if circuit is None else circuit_file(circuit)
     found = load(model)
     command = f"psitext circuit run {shlex.quote(model)}"
     wanted, splits = scoring.examples_of(found, task, split, data, columns_given(text, pair, label), data_dir, command)

@@ -72,8 +72,9 @@ def fit(
         raise UserError(f"--clarity is 0 or above, not {clarity:g}")
     early.model(model)
     early.folder(out)
-    from psitext.cli.terminal import rows_table
+    from psitext.cli.terminal import rows_table, shown
     from psitext.experiments import control
+    from psitext.experiments.control import fitting
     from psitext.experiments.control.data import labelled
     from psitext.experiments.control.folder import check_place
     from psitext.model import load
@@ -84,7 +85,9 @@ def fit(
     tree = {"posterior": posterior, "clarity": clarity, "seed": seed, **({} if steps is None else {"steps": steps})}
     for note in given.notes:
         typer.echo(f"{task or data}: {note}", err=True)
-    found = control.fit(load(model), given.examples, given.labels, GanConfig.model_validate(tree))
+    with shown("generate fit") as hook:
+        config = GanConfig.model_validate(tree)
+        found = control.fit(load(model), given.examples, given.labels, config, fitting.events(hook))
     control.save(found, out, model)
     rows_table(
         [

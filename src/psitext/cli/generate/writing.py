@@ -122,7 +122,7 @@ def reconstruct(
 def _fits(prior: str, fit: str | None, covariance: str, keep: Path | None, column: str | None) -> None:
     """Refuse a prior that does not go with what it is to be fitted to."""
     from psitext.cli import early
-    from psitext.errors import UserError
+    from psitext.errors import UserError, near
 
     early.choice("--covariance", covariance, COVARIANCES)
     early.ending(keep, (SAVED,), "priors")
@@ -130,8 +130,9 @@ def _fits(prior: str, fit: str | None, covariance: str, keep: Path | None, colum
     if prior.endswith(SAVED):
         if not Path(prior).is_file():
             raise UserError(f"there is no prior at {prior}")
-    else:
-        early.choice("--prior", prior, PRIORS)
+    elif prior not in PRIORS:
+        names = f"{', '.join(PRIORS)}, or a file that --keep wrote ({SAVED})"
+        raise UserError(f"--prior is one of {names}, not {prior!r}{near(prior, PRIORS)}")
     if (prior in FITTED) != (fit is not None):
         why = "takes a file of sentences, --fit" if fit is None else "is not fitted to anything; leave --fit out"
         raise UserError(f"--prior {prior} {why}")

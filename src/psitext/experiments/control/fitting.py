@@ -16,8 +16,10 @@ from psitext.experiments.latents.telling import posterior
 from psitext.model import Model
 from psitext.text.examples import Example
 from psitext.train.adversarial import GanConfig, Latents, fit_generator
+from psitext.train.loop import Hook
 
 Tell = Callable[[int, Mapping[str, float]], None]
+EVERY = 50  # steps of a game between two that are told
 
 
 def fit(
@@ -41,6 +43,16 @@ def fit(
         "likeness": {label: asdict(like) for label, like in zip(labels, fitted.likeness, strict=True)},
     }
     return Control(model, fitted.generator, tuple(labels), config, fitted.likeness, facts)
+
+
+def events(hook: Hook) -> Tell:
+    """Steps of a game as events of a run, one in ``EVERY``."""
+
+    def tell(step: int, losses: Mapping[str, float]) -> None:
+        if step % EVERY == 0:
+            hook({"kind": "train", "step": step, **{f"loss_{name}": value for name, value in losses.items()}})
+
+    return tell
 
 
 def latents_of(model: Model, examples: Sequence[Example], labels: Sequence[str]) -> Latents:

@@ -7,7 +7,7 @@ write greedily but copies.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -30,11 +30,10 @@ from psitext.randomness import below
 from psitext.state import Posterior
 from psitext.text.examples import Example
 from psitext.train.adversarial import GanConfig
+from psitext.train.loop import Hook
 
 Way = Literal["gan", "gaussian", "mixture", "rival", "nearest", "copies"]
-Event = Mapping[str, float | int | str]
 FEWEST = 100  # sentences of each label that are worth a row
-EVERY = 50  # steps of a game between two that are told
 
 
 class ControlRow(Config):
@@ -65,7 +64,6 @@ class Outcome:
     notes: dict[str, Any]
 
 
-Tell = Callable[[Event], None]
 Writes = Callable[[str, int], list[str]]  # a label and how many
 
 
@@ -75,7 +73,7 @@ def row(
     space: str,
     data_dir: Path | None = None,
     seed: int = 1,
-    tell: Tell = lambda event: None,
+    tell: Hook = lambda event: None,
 ) -> Outcome:
     """Learn, write, judge. ``space`` is the model that writes, or whose tokenizer a rival uses.
 
@@ -97,14 +95,14 @@ def row(
     return Outcome(judged(judge, written).metrics(), rows, seconds, {**notes, "examples": examples})
 
 
-def _gan(config: ControlRow, parts: Parts, model: Model, seed: int, tell: Tell) -> tuple[Writes, dict[str, Any]]:
+def _gan(config: ControlRow, parts: Parts, model: Model, seed: int, tell: Hook) -> tuple[Writes, dict[str, Any]]:
     gan = config.gan.model_copy(update={"seed": seed})
-    control = fitting.fit(model, parts.train, parts.labels, gan, _told(tell))
+    control = fitting.fit(model, parts.train, parts.labels, gan, fitting.events(tell))
     notes = {key: value for key, value in control.facts.items() if key != "sentences"}
     return lambda label, n: control.write(label, n, seed=seed, scale=config.scale), notes
 
 
-def _density(config: ControlRow, parts: Parts, model: Model, seed: int, tell: Tell) -> tuple[Writes, dict[str, Any]]:
+def _density(config: ControlRow, parts: Parts, model: Model, seed: int, tell: Hook) -> tuple[Writes, dict[str, Any]]:
     kind: Literal["gaussian", "mixture"] = "mixture" if config.way == "mixture" else "gaussian"
     priors = {
         label: fitted(model, [one.text for one in some], kind, seed=seed) for label, some in _by_label(parts).items()
@@ -112,12 +110,12 @@ def _density(config: ControlRow, parts: Parts, model: Model, seed: int, tell: Te
     return lambda label, n: model.decode(priors[label].sample(n, seed).float()), {}
 
 
-def _rival(config: ControlRow, parts: Parts, model: Model, seed: int, tell: Tell) -> tuple[Writes, dict[str, Any]]:
-    rival = train_rival(config.rival, parts.train, parts.labels, model.writer, seed, _told(tell))
+def _rival(config: ControlRow, parts: Parts, model: Model, seed: int, tell: Hook) -> tuple[Writes, dict[str, Any]]:
+    rival = train_rival(config.rival, parts.train, parts.labels, model.writer, seed, fitting.events(tell))
     return lambda label, n: rival.write(label, n, seed=seed), dict(rival.facts)
 
 
-def _nearest(config: ControlRow, parts: Parts, model: Model, seed: int, tell: Tell) -> tuple[Writes, dict[str, Any]]:
+def _nearest(config: ControlRow, parts: Parts, model: Model, seed: int, tell: Hook) -> tuple[Writes, dict[str, Any]]:
     texts = {label: [one.text for one in some] for label, some in _by_label(parts).items()}
     latents = {label: posterior(model, some) for label, some in texts.items()}
 
@@ -129,7 +127,7 @@ def _nearest(config: ControlRow, parts: Parts, model: Model, seed: int, tell: Te
     return write, {}
 
 
-def _copies(config: ControlRow, parts: Parts, model: Model, seed: int, tell: Tell) -> tuple[Writes, dict[str, Any]]:
+def _copies(config: ControlRow, parts: Parts, model: Model, seed: int, tell: Hook) -> tuple[Writes, dict[str, Any]]:
     texts = {label: [one.text for one in some] for label, some in _by_label(parts).items()}
 
     def write(label: str, n: int) -> list[str]:
@@ -138,7 +136,7 @@ def _copies(config: ControlRow, parts: Parts, model: Model, seed: int, tell: Tel
     return write, {}
 
 
-WAYS: dict[Way, Callable[[ControlRow, Parts, Model, int, Tell], tuple[Writes, dict[str, Any]]]] = {
+WAYS: dict[Way, Callable[[ControlRow, Parts, Model, int, Hook], tuple[Writes, dict[str, Any]]]] = {
     "gan": _gan,
     "gaussian": _density,
     "mixture": _density,
@@ -150,13 +148,3 @@ WAYS: dict[Way, Callable[[ControlRow, Parts, Model, int, Tell], tuple[Writes, di
 
 def _by_label(parts: Parts) -> dict[str, list[Example]]:
     return {label: [example for example in parts.train if example.label == label] for label in parts.labels}
-
-
-def _told(tell: Tell) -> Callable[[int, Mapping[str, float]], None]:
-    """Steps of a game as events of a run, one in ``EVERY``."""
-
-    def each(step: int, losses: Mapping[str, float]) -> None:
-        if step % EVERY == 0:
-            tell({"kind": "train", "step": step, **{f"loss_{name}": value for name, value in losses.items()}})
-
-    return each

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from psitext.errors import UserError
+from psitext.files import holds_another
 from psitext.hf.checkpoints import check_new
 from psitext.model import Model
 
@@ -18,7 +19,7 @@ def onnx_place(folder: Path) -> None:
     missing = [name for name in ("onnx", "onnxscript", "onnxruntime") if find_spec(name) is None]
     if missing:
         raise UserError(f"ONNX files need {', '.join(missing)}: pip install 'psitext[onnx]'")
-    if folder.exists() and not (folder / ABOUT).is_file() and (folder.is_file() or any(folder.iterdir())):
+    if holds_another(folder, (ABOUT,)):
         raise UserError(f"{folder} holds something else than an ONNX export; name another folder")
 
 

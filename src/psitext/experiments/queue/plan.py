@@ -21,6 +21,7 @@ from psitext.experiments.control.table import ControlRow
 from psitext.experiments.dialog.scoring import DialogTest
 from psitext.experiments.dialog.ways import recipe_for
 from psitext.experiments.lowresource.protocol import FewLabels, Plane
+from psitext.experiments.pretrain import pretraining_recipe
 from psitext.experiments.queue.lifting import Lifting
 from psitext.experiments.queue.likelihood import Bound
 from psitext.experiments.queue.rewriting import Rewriting
@@ -205,7 +206,8 @@ def recipe_of(job: Job, bench: Bench) -> Recipe:
     if variant.how == "respond":
         return recipe_for(variant.name, overrides, variant.init, bench.data_dir, bench.inits, variant.recipe)
     if variant.how == "pretrain":
-        found = resolve_recipe("pretrain", variant.recipe, overrides, {"name": variant.name})
+        started = {"init": bench.inits.get(variant.init, variant.init)} if variant.init else {}
+        found = pretraining_recipe(variant.recipe, overrides, {"name": variant.name, **started})
         assert isinstance(found, PretrainRecipe)
         return found if bench.data_dir is None else _in_folder(found, bench.data_dir)
     data = {"dir": str(bench.data_dir) if bench.data_dir else None, "limit": variant.limit}

@@ -21,14 +21,15 @@ from psitext.train.loop import Hook
 # Ways that start from a model.
 STARTED = (
     "finetune", "frozen", "space", "control", "respond", "few-labels", "few-labels-tuned", "plane", "reconstruction",
-    "lift", "kets", "as-is", "sentences", "space-as-is",
+    "lift", "kets", "bag-of-words", "as-is", "sentences", "space-as-is",
 )  # fmt: skip
 SHARED = ("pretrain", "finetune", "space", "respond")  # ways in which several processes train one model
 Show = Callable[[str], AbstractContextManager[Hook]]
 
 
 def work(queue: Queue, bench: Bench, show: Show, only: Sequence[str] = ()) -> int:
-    """Do what is missing; returns how many runs were done now. ``only`` keeps the variants and tasks that it names.
+    """Do what is missing; returns how many runs were done now. ``only`` keeps the variants that it names, where
+    it names one, and likewise the tasks.
 
     Several processes (under ``torchrun`` or ``accelerate launch``) do the runs that they can share, and leave the rest.
     """
@@ -54,7 +55,11 @@ def left(queue: Queue, bench: Bench, only: Sequence[str] = ()) -> list[Job]:
 
 
 def _wanted(queue: Queue, only: Sequence[str]) -> list[Job]:
-    return [job for job in jobs(queue) if not only or {job.variant.name, job.task} & set(only)]
+    """The jobs of the variants that are named, or of all, on the tasks that are named, or on all."""
+    every = list(jobs(queue))
+    variants, tasks = {job.variant.name for job in every}, {job.task for job in every}
+    variants, tasks = variants & set(only) or variants, tasks & set(only) or tasks
+    return [job for job in every if job.variant.name in variants and job.task in tasks]
 
 
 def _check_init(job: Job, bench: Bench) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import Field, field_validator
 
 from psitext.config import Config, build
-from psitext.errors import UserError
+from psitext.errors import UserError, json_fault
 from psitext.files import append_line
 
 FORMAT = 1  # raised when a field changes its meaning
@@ -107,7 +107,8 @@ def _parse(raw: bytes, path: Path, number: int) -> ResultLine:
     except UnicodeDecodeError as error:
         raise UserError(f"{path} line {number} is not UTF-8 text (byte {error.start} of the line)") from None
     except json.JSONDecodeError as error:
-        raise UserError(f"{path} line {number} is not JSON ({error.msg}, column {error.colno})") from None
+        why = json_fault(error.msg)
+        raise UserError(f"{path} line {number} column {error.colno} is not valid JSON: {why}") from None
     except ValueError as error:
         raise UserError(f"{path} line {number} {error}") from None
     if not isinstance(tree, dict):

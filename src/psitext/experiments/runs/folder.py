@@ -27,7 +27,7 @@ from psitext.experiments.runs.recipes import (
     Recipe,
     RespondRecipe,
 )
-from psitext.files import append_line, left_over, locked, remove, write_atomic
+from psitext.files import UNCHANGED, Unwritten, append_line, left_over, locked, remove, write_atomic
 from psitext.train import checkpoint
 
 RECIPE, METRICS, RESULT, CHECKPOINTS = "recipe.json", "metrics.jsonl", "result.json", "checkpoints"
@@ -94,7 +94,7 @@ class RunFolder:
         """The recipe to go on with in this folder: the one that is there, or ``recipe`` where the folder is free.
 
         A mistake that shows before the first step leaves a folder that was free as it was. Errors: a folder with
-        another run, or with anything else, or in which another process is at work.
+        another run, or with anything else, or in which another process is at work; a full disk says what is kept.
         """
         try:
             with ExitStack() as alone:
@@ -105,6 +105,10 @@ class RunFolder:
                 yield found
         except KeyboardInterrupt:
             raise (Stopped(self.path) if (self.path / RECIPE).exists() else KeyboardInterrupt) from None
+        except Unwritten as error:
+            goes_on = f"the run in {self.path} is kept, and `psitext resume {self.path}` goes on with it"
+            left = goes_on if (self.path / RECIPE).exists() else UNCHANGED
+            raise Unwritten(error.path, error.why, left) from error.__cause__
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

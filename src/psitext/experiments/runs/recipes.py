@@ -57,7 +57,7 @@ class PretrainRecipe(Config):
     head: PretrainingHeadConfig = PretrainingHeadConfig()
     samples: SamplesConfig = SamplesConfig()
     train: TrainConfig = TrainConfig(epochs=1, batch_tokens=8_192)
-    init: str | None = None  # go on from this model's weights and tokenizer
+    init: str | None = None  # go on from this model's weights and tokenizer; its sizes are then the encoder's
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
@@ -72,7 +72,7 @@ class PretrainRecipe(Config):
             raise ValueError(
                 "head.next_sentence and samples.pairs contradict each other: pairs give labels to a next-sentence head"
             )
-        if not self.head.next_sentence and self.encoder.pool == "pooled":
+        if not self.head.next_sentence and self.encoder.pool == "pooled" and self.init is None:
             raise ValueError(
                 "nothing would train the pooler without next sentences; set encoder.pool to 'cls' or 'mean'"
             )
@@ -122,6 +122,7 @@ class FinetuneRecipe(Config):
     lift: LiftConfig | None = None  # with init: makes a real BERT complex
     encoder: EncoderConfig | None = None  # without init: an encoder from nothing
     tokenizer: TokenizerConfig = TokenizerConfig()  # without init: trained on the training texts
+    tokenizer_text: tuple[str, ...] = ()  # or on this text, named as corpus.files of a pre-training names it
     # Without init, of an encoder that reads word vectors: a model whose static token vectors they are made of, and
     # whose tokenizer cuts the texts. They are frozen then, unless encoder.words says "joint".
     words_from: str | None = None
@@ -172,6 +173,17 @@ class FinetuneRecipe(Config):
             raise ValueError(
                 "words_from (--words) gives word vectors to a rac, automaton, recurrent or vectors encoder "
                 f"(--encoder rac), and this recipe has {family}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _tokenizer_fits(self) -> Self:
+        there = {"init (--init)": self.init, "words_from (--words)": self.words_from}
+        named = [name for name, value in {**there, "tokenizer.load": self.tokenizer.load}.items() if value is not None]
+        if self.tokenizer_text and named:
+            raise ValueError(
+                f"tokenizer_text is what a tokenizer is trained on, and {named[0]} gives one that is there; leave one "
+                "of them out"
             )
         return self
 
@@ -300,19 +312,22 @@ def resolve_recipe(
     ``given`` holds nested values (from flags or keyword arguments), laid over the file; ``settings`` (``a.b=c``)
     come last.
     """
-    tree = read_recipe(name) if name else {}
+    tree, given = read_recipe(name) if name else {}, given or {}
     verb = str(tree.get("verb", command))
     if verb not in COMMANDS[command]:
         raise UserError(f"{name} is a recipe to {verb}, not to {command}")
-    own = _own(name, settings)
-    tree = with_overrides(merged(tree, given or {}), settings)
+    own = written(name, settings)
+    if verb == "pretrain" and {"init", "encoder"} <= given.keys():  # a model's sizes, in place of the recipe's
+        given = merged(given, {"encoder": own.get("encoder", {})})
+        tree.pop("encoder", None)
+    tree = with_overrides(merged(tree, given), settings)
     tree = {"name": Path(name).stem if name else verb, "verb": verb, **tree}
-    recipe = build(VERBS[verb], _of_one_latent(tree, own), name or f"psitext {verb}")
+    recipe = build(VERBS[verb], _of_one_latent(tree, own), name or f"psitext {verb}", settings)
     _all_is_used(recipe, own)
     return recipe
 
 
-def _own(name: str | None, settings: Sequence[str]) -> Mapping[str, Any]:
+def written(name: str | None, settings: Sequence[str]) -> Mapping[str, Any]:
     """What a caller has written: a recipe of their own, without what it extends, and settings laid over it."""
     own = read_toml(Path(name)) if name and Path(name).suffix == ".toml" else {}
     return with_overrides(own, settings)

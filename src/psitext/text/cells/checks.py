@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 from psitext.errors import UserError
-from psitext.text.rows import Row
+from psitext.text.cells.columns import listed
+from psitext.text.rows import HUB, Row, form_of
 
 ENDLESS = ("nan", "inf", "infinity")
 _COMMA = re.compile(r"[+-]?\d+,\d+")
@@ -24,17 +26,43 @@ def number(text: str) -> float | None:
     return found if math.isfinite(found) else None
 
 
-def check_texts(path: Path | str, found: Sequence[Row], wanted: Mapping[str, str]) -> None:
-    """Refuse columns of texts ("text", "pair": by the options that name them) that hold numbers only."""
-    for option in ("text", "pair"):
-        name = wanted.get(option)
-        told = [row for row in found if name is not None and row.fields.get(name, "").strip()]
-        if not told or any(number(row.fields[str(name)]) is None for row in told):
-            continue
-        raise UserError(
-            f"the column {name!r} of {path} holds numbers only ({told[0].fields[str(name)]!r} on line {told[0].line}), "
-            f"which are no sentences; name the column of texts with --{option}"
-        )
+def check_texts(
+    path: Path | str, found: Iterable[Row], wanted: Mapping[str, str | None], hint: str | None = None
+) -> None:
+    """Refuse columns of texts ("text", "pair": by the options that name them) that hold numbers only, and name those
+    that hold words. No more rows are read than tell. ``hint`` is advice in place of that to use the options.
+
+    The first line of a table whose columns are counted may be a header, and is no text beside numbers.
+    """
+    named = {option: name for option in ("text", "pair") if (name := wanted.get(option)) is not None}
+    untold, first, words = dict(named), dict[str, Row](), Counter[str]()
+    for at, row in enumerate(found):
+        for name, cell in row.fields.items():
+            words[name] += 0 if number(cell) is not None else len(cell.split())
+        for option, name in named.items():
+            cell = row.fields.get(name, "").strip()
+            if cell and number(cell) is not None:
+                first.setdefault(option, row)
+            elif cell and (at or not name.isdecimal() or _is_text(cell)):
+                untold.pop(option, None)
+        if not untold:
+            return
+    which = next((option for option in untold if option in first), None)
+    if which is None:
+        return
+    row, column = first[which], named[which]
+    plain = not str(path).startswith(HUB) and form_of(Path(path)) == "txt"
+    where = str(path) if plain else f"the column {column!r} of {path}"
+    told = f"{where} holds numbers only ({row.fields[column].strip()!r} on line {row.line}), which are no sentences"
+    others = [name for name, count in words.most_common() if count and name not in wanted.values()]
+    of_words = f" (with words: {listed(others)})" if others else ""
+    advice = f"name the column of texts with --{which}" if hint is None else hint
+    raise UserError(told if plain else f"{told}; {advice}{of_words}")
+
+
+def _is_text(cell: str) -> bool:
+    """True of a cell that is no name of a column, having more than one word."""
+    return len(cell.split()) > 1
 
 
 def check_numbers(

@@ -14,6 +14,11 @@ from psitext.text.lines import lines
 Cells: TypeAlias = Iterator[tuple[int, list[str]]]  # the line from 1 that a row starts on, and its cells
 OWN = {"csv": ",", "tsv": "\t"}
 SEPARATORS = ("\t", ";", "|", ",")
+FAULTS = {  # what the csv module says, and what there is to do
+    "unexpected end of data": "a quoted field never ends",
+    "expected after": "something follows the closing quote of a field; a quote within one is written twice",
+    "field larger than field limit": "a field is too long; does a closing quote lack?",
+}
 
 
 def table_cells(path: Path, form: Literal["csv", "tsv"], limit: int, least: int) -> Cells:
@@ -70,7 +75,7 @@ def _quoted(path: Path, found: Iterator[tuple[int, str]], sign: str, limit: int)
         try:
             cells = _next_row(reader, limit)
         except csv.Error as error:
-            why = "a quoted field never ends" if "unexpected end of data" in str(error) else str(error)
+            why = next((words for said, words in FAULTS.items() if said in str(error)), str(error))
             raise UserError(f"{path}: the row that starts on line {start} is not valid CSV: {why}") from None
         if cells is None:
             return

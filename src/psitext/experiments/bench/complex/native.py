@@ -23,8 +23,8 @@ from psitext.nn.complex.layout import PlanarDropout
 from psitext.nn.complex.linear import ComplexEmbedding, ComplexLinear
 from psitext.nn.complex.norm import ComplexLayerNorm, FirstNorm
 from psitext.nn.numerics import norm
-from psitext.score.losses import IGNORED
 from psitext.text.batches import Batch
+from psitext.text.examples import IGNORED
 
 # What the softmax is taken of.
 SCORES: dict[transformer.Score, Callable[[Tensor], Tensor]] = {modulus_score: torch.abs, real_score: torch.real}

@@ -12,7 +12,7 @@ import numpy as np
 
 from psitext.baselines import bag_of_words, frozen
 from psitext.experiments import evaluation
-from psitext.experiments.finetune import starting_model, texts_of
+from psitext.experiments.finetune import starting_model, tokenizer_texts
 from psitext.experiments.pretrain import make_tokenizer
 from psitext.experiments.queue.plan import Bench, Job
 from psitext.experiments.queue.ways.sharing import finetuning, line, splits
@@ -59,13 +59,20 @@ def baselines(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
 
 
 def words(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
-    """Logistic regression on the very words that the recipe's model reads; then on pairs of neighbours, too."""
+    """Logistic regression on the very words that a model reads, the recipe's or the one that it starts from; then on
+    pairs of neighbours, too.
+    """
     recipe = finetuning(job, bench)
     task, train, others = splits(job, bench)
-    tokenizer = make_tokenizer(recipe.tokenizer, lambda: texts_of(train))
+    if recipe.init is None:
+        tokenizer = make_tokenizer(recipe.tokenizer, lambda: tokenizer_texts(recipe, train))
+        encoder = recipe.encoder
+    else:
+        model = starting_model(recipe)
+        tokenizer, encoder = model.tokenizer, model.encoder.config
     text = recipe.text
-    if recipe.encoder is not None:
-        text = text.model_copy(update={"max_len": min(text.max_len, recipe.encoder.max_len)})
+    if encoder is not None:
+        text = text.model_copy(update={"max_len": min(text.max_len, encoder.max_len)})
 
     def read(examples: Sequence[Example]) -> list[Example]:
         source = encode_examples(examples, task, tokenizer, text)
