@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 import torch
 from torch import Tensor
@@ -80,3 +83,13 @@ def test_known_without_biases_nothing_is_learnt() -> None:
     assert torch.equal(state.vector, torch.tensor([[0.0] * 7 + [1.0]]).expand(5, -1))
     state.vector.sum().backward()
     assert all(p.grad is None or not p.grad.any() for p in encoder.parameters())
+
+
+def test_law_no_start_needs_the_compiler_of_torch() -> None:
+    """Sizes are counted on a copy without memory, and what torch takes a second to import for one stays out."""
+    code = (
+        "import sys; from psitext.assemble import build_encoder; from psitext.encoders.rac import INITS, RacConfig; "
+        "[build_encoder(RacConfig(vocab_size=9, bond=5, init=one), 0) for one in INITS]; "
+        "sys.exit('sympy' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=120, check=False).returncode == 0

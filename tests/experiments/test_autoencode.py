@@ -221,7 +221,10 @@ def test_smoke_lstms_are_trained_by_the_same_recipe(text: Path, tmp_path: Path) 
         ({"encoder_layers": 2}, "encoder_from .--encoder., which is not given"),
         ({"whiten": True}, "init, which is not given"),
         ({"freeze_decoder": 3}, "has 2 layers, of which 3 cannot be frozen"),
-        ({"decoder": {"max_len": 12}}, "do not fit the 12 positions of the decoder"),
+        (
+            {"decoder": {"max_len": 12}},
+            "do not fit the 12 positions of the decoder; set sentences.max_tokens to 11 at most",
+        ),
         ({"writer": {"kind": "wordpiece"}}, "writer.kind is 'bpe' or 'words'"),
         ({"corpus": []}, "no sentences to train on"),
     ],

@@ -125,11 +125,11 @@ def _sum(cell: Cell) -> None:
     """h = W_I x of the word before in the first half; in the second what was there, and one of the first half's."""
     width = len(cell.hidden)
     taking = (width + 1) // 2
-    adding = torch.arange(taking, width)
     bound = 1 / math.sqrt(width)
     nn.init.zeros_(cell.hidden)
-    cell.hidden[adding, adding] = 1.0
-    cell.hidden[adding, adding - taking] = 1.0
+    # Views, not indices, for which torch loads its compiler where sizes are counted without memory: see assemble.
+    cell.hidden.diagonal()[taking:].fill_(1.0)
+    cell.hidden.diagonal(-taking).fill_(1.0)
     nn.init.zeros_(cell.inputs)
     nn.init.uniform_(cell.inputs[:taking], -bound, bound)
     cell.hidden_bias[:taking] = 1.0

@@ -147,12 +147,13 @@ def _with_vocabularies(
     ends = {"bos": writer.bos, "eos": writer.eos, "pad": writer.pad}
     vocabulary = {} if start.writer is not None else {"vocab_size": writer.vocab_size}
     decoder = decoder.model_copy(update={**ends, **vocabulary})
-    for what, config, limit in (
-        ("encoder", encoder, recipe.sentences.max_len),
-        ("decoder", decoder, recipe.sentences.max_tokens + 1),
-    ):
+    for what, config, key, before in (("encoder", encoder, "max_len", 0), ("decoder", decoder, "max_tokens", 1)):
+        limit = getattr(recipe.sentences, key) + before  # what is written follows a mark that begins it
         if limit > config.max_len:
-            raise UserError(f"sentences of {limit} tokens do not fit the {config.max_len} positions of the {what}")
+            raise UserError(
+                f"sentences of {limit} tokens do not fit the {config.max_len} positions of the {what}; set "
+                f"sentences.{key} to {config.max_len - before} at most"
+            )
     return encoder, decoder
 
 

@@ -88,7 +88,10 @@ def _begun(init: str) -> Tree:
     """
     model = load(init)
     if model.writes:
-        raise UserError(f"{init} is a sentence space or a language model, which no recipe of masked words goes on from")
+        raise UserError(
+            f"{init} writes: a recipe of its kind goes on from it, --config optimus-mini (a sentence space) or "
+            "gpt2-mini (a language model)"
+        )
     encoder, head = model.encoder.config, model.head
     tree: Tree = {"encoder": encoder.tree()}
     if isinstance(head, PretrainingConfig):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,9 +76,17 @@ def sources(found: Origin, *, terms: bool) -> list[str]:
     """What a run was trained on, in words, with or without the terms. Errors: text that nothing is known of."""
     recipe = found.recipe
     if isinstance(recipe, FinetuneRecipe):
-        named = [recipe.task or str(recipe.data.train)]
-    else:
-        named = [name for part in recipe.corpus for name in part.files]
+        return _in_words([recipe.task or str(recipe.data.train)], terms=terms)
+    return _in_words([name for part in recipe.corpus for name in part.files], terms=terms)
+
+
+def vocabulary(found: Origin) -> list[str]:
+    """The text, with the terms, that a tokenizer was trained on where that is another. Errors: as ``sources``."""
+    recipe = found.recipe
+    return _in_words(recipe.tokenizer_text, terms=True) if isinstance(recipe, FinetuneRecipe) else []
+
+
+def _in_words(named: Sequence[str], *, terms: bool) -> list[str]:
     words = []
     for name in named:
         known, _, count = name.partition(":")
@@ -151,6 +159,7 @@ def _made(wanted: Ship, found: Origin) -> Iterator[str]:
     train, counters, stamp = found.recipe.train, found.result["counters"], found.stamp
     yield from ("## Training", "")
     yield from (f"- text: {one}" for one in sources(found, terms=True))
+    yield from (f"- vocabulary: words of {one}" for one in vocabulary(found))
     starts = {"encoder": wanted.encoder, "decoder": wanted.decoder, "word vectors": wanted.words}
     yield from (f"- {part} from {name}" for part, name in starts.items() if name is not None)
     yield f"- recipe: `{wanted.recipe}`, hash {found.facts['recipe']}, seed {train.seed}, {train.precision}"

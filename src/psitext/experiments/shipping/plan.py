@@ -75,13 +75,16 @@ SHIPS = (
     Ship(
         name="rac-tiny",
         verb="finetune",
-        words="bert-tiny",
         purpose="A recurrent arithmetic circuit (a matrix product state) that says whether a generated review is "
-        "positive, where that hangs on the order of words: for entanglement maps, exact Shapley values, compression.",
+        "positive, where that hangs on the order of words: for entanglement maps, exact Shapley values, compression; "
+        "and to fine-tune on reviews that people wrote.",
         limits=(
             "Reviews of psitext's own grammar, of some hundred words, are all that it was taught; what it says of "
-            "other reviews is close to guessing (see the scores). For reviews of your own, start a circuit from "
-            "nothing (`psitext finetune --encoder rac`).",
+            "other reviews is close to guessing (see the scores). For reviews of your own, fine-tune it (`psitext "
+            "finetune --init rac-tiny --config rac-tune`) or start a circuit from nothing (`psitext finetune "
+            "--encoder rac`).",
+            "Its words are 16,000 of books written before 1926 and of the embedded corpus: *film* is one of them, "
+            "*movie* is not, and what it does not know it leaves out.",
             *OLD_BOOKS[-1:],
         ),
         headline=Headline("shipped/reviews", "rac-tiny", "toy-sentiment", "test", "accuracy"),
