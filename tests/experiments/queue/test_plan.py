@@ -59,3 +59,11 @@ def test_law_a_bound_that_is_not_the_usual_one_is_another_run() -> None:
     job = next(jobs(read_queue("optimus/table-1")))
     usual, fewer = (job.variant.model_copy(update={"bound": Bound(draws=draws)}) for draws in (100, 10))
     assert hash_of(Job(usual, job.task, job.seed)) == hash_of(job) != hash_of(Job(fewer, job.task, job.seed))
+
+
+def test_law_a_shipped_model_keeps_its_name_beside_a_run_that_is_called_like_it() -> None:
+    wanted = read_queue("bert/adaptation")
+    bench = Bench(Path("runs"), Path("results.jsonl"), None, {})
+    for job in jobs(wanted):
+        inits = with_own_models(bench, wanted, job).inits
+        assert "bert-tiny" not in inits and inits["reads the reviews"].startswith("runs/")

@@ -29,6 +29,7 @@ from psitext.experiments.runs.recipes import AutoencodeRecipe, FinetuneRecipe, P
 from psitext.experiments.shipping.judging import Judging
 from psitext.experiments.states.bonds import Bonds
 from psitext.experiments.sweep.protocol import Sweep
+from psitext.model.shipped import entries
 
 SEEDED = (
     "pretrain",
@@ -191,7 +192,8 @@ def with_own_models(bench: Bench, queue: Queue, job: Job) -> Bench:
     seed where it has it; what --init says of a name goes before.
     """
     own = {}
-    for variant in (one for one in queue.runs if one.how in LEAVE_MODELS):
+    shipped = {entry.name for entry in entries()}  # whose names stay theirs, whatever a run is called
+    for variant in (one for one in queue.runs if one.how in LEAVE_MODELS and one.name not in shipped):
         seed = job.seed if job.seed in variant.seeds else variant.seeds[0]
         own[variant.name] = str(bench.out / Job(variant, job.task, seed).name)
     return replace(bench, inits={**own, **bench.inits})
