@@ -77,8 +77,8 @@ def circuits(folder: Path, *runs: dict[str, object]) -> tuple[Queue, Bench]:
     return wanted, Bench(folder / "runs", folder / "lines.jsonl", None, {})
 
 
-def test_law_a_bag_of_words_reads_what_the_model_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def fitted(monkeypatch: pytest.MonkeyPatch) -> list[list[Example]]:
+    """What every bag of words is fitted to from here on."""
     seen: list[list[Example]] = []
 
     def fit(train: list[Example], *args: object, **settings: object) -> bag_of_words.BagOfWords:
@@ -87,6 +87,12 @@ def test_law_a_bag_of_words_reads_what_the_model_reads(tmp_path: Path, monkeypat
 
     real = bag_of_words.fit
     monkeypatch.setattr(bag_of_words, "fit", fit)
+    return seen
+
+
+def test_law_a_bag_of_words_reads_what_the_model_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    seen = fitted(monkeypatch)
     wanted, bench = circuits(tmp_path, {"name": "bag", "how": "bag-of-words"})
     assert queue.work(wanted, bench, quiet) == 1
     train = load_split(load_task("sentiment.toml"), "train")
@@ -106,14 +112,7 @@ def test_law_a_bag_of_words_reads_what_the_model_reads_that_a_job_starts_from(
 ) -> None:
     """Its words, whatever tokenizer the recipe would make, and no more of them than it has places for."""
     monkeypatch.chdir(tmp_path)
-    seen: list[list[Example]] = []
-
-    def fit(train: list[Example], *args: object, **settings: object) -> bag_of_words.BagOfWords:
-        seen.append(train)
-        return real(train, *args, **settings)  # type: ignore[arg-type]
-
-    real = bag_of_words.fit
-    monkeypatch.setattr(bag_of_words, "fit", fit)
+    seen = fitted(monkeypatch)
     circuit = {"name": "circuit", "set": [*CIRCUIT, "train.epochs=1"]}
     bag = {"name": "bag", "how": "bag-of-words", "recipe": "rac-tune", "init": "circuit", "set": []}
     wanted, bench = circuits(tmp_path, circuit, bag)
