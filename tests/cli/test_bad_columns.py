@@ -66,6 +66,9 @@ COMMANDS = {
     "finetune --config ft.toml --data good.csv --data ids.csv -o out":
         r"option --data is given twice, and takes one value; see `psitext finetune --help`",
     "predict a --model run --model other": r"option --model is given twice, .*",
+    "compare good.csv --label a --label b": r"option --label is given twice, .*",
+    "circuit cost run --text a --text b": r"option --text is given twice, .*",
+    "generate sample --model run --n 2 --n 3": r"option --n is given twice, .*",
     "finetune --config ft.toml --data good.csv -o out --minutes 0": r"invalid value for '--minutes': .*",
     "evaluate --model run --data good.csv -o scores": r"scores are written as \.csv, \.tsv, \.jsonl, not as 'scores'",
     "evaluate --model run --data good.csv -o good.csv": r"-o good\.csv would overwrite the texts that are read; .*",

@@ -10,13 +10,13 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any, NoReturn, TextIO
+from typing import Annotated, NoReturn, TextIO
 
 import typer
-from typer.core import TyperCommand
 
 from psitext import __version__
 from psitext.cli import circuit, compare, explain, export, generate, inspect, papers, studio, train, use
+from psitext.cli.options import Once
 from psitext.errors import UserError, near
 
 USAGE: type[Exception] = typer.BadParameter.__bases__[
@@ -32,23 +32,9 @@ app = typer.Typer(
 )
 
 
-class Once(TyperCommand):
-    """A command of which no option is given twice, but for those that may be repeated: one value would be dropped."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse as ever. Errors: an option that is given twice."""
-        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
-        options: list[Any] = [one for one in given if one.param_type_name == "option"]
-        single = [one for one in options if not one.is_flag and not one.multiple]
-        twice = next((one for one in single if single.count(one) > 1), None)
-        if twice is not None:
-            ctx.fail(f"option {twice.opts[0]} is given twice, and takes one value")
-        return super().parse_args(ctx, args)
-
-
 for group in (papers, train, use, export, compare, explain.chain, inspect, studio):
     for command in group.COMMANDS:
-        app.command(cls=Once if group in (train, use) else None)(command)
+        app.command(cls=Once)(command)
 app.add_typer(explain.app, name="explain")
 app.add_typer(circuit.app, name="circuit")
 app.add_typer(generate.app, name="generate")

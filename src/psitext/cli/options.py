@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 # What is checked before the modules that know it are loaded; a test compares them.
 LIFTED = ("qbert", "cvbert")  # what --encoder makes of a BERT
@@ -67,3 +68,17 @@ ModelName = Annotated[
 TensorBoard = Annotated[
     bool, typer.Option("--tensorboard", help="Write TensorBoard's event files into the run's folder too.")
 ]
+
+
+class Once(TyperCommand):
+    """A command of which no option is given twice, but for those that may be repeated: one value would be dropped."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse as ever. Errors: an option that is given twice."""
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        options: list[Any] = [one for one in given if one.param_type_name == "option"]
+        single = [one for one in options if not one.is_flag and not one.multiple]
+        twice = next((one for one in single if single.count(one) > 1), None)
+        if twice is not None:
+            ctx.fail(f"option {twice.opts[0]} is given twice, and takes one value")
+        return super().parse_args(ctx, args)
