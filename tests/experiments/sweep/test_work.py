@@ -14,7 +14,7 @@ from psitext.experiments.queue import Queue, Variant
 from psitext.experiments.results import lines, pages, sweeps
 from psitext.experiments.sweep import ensemble, measure, reading
 from psitext.experiments.sweep.protocol import Protocol, Sweep
-from psitext.experiments.sweep.work import missing, pieces, work
+from psitext.experiments.sweep.work import missing, named, pieces, work
 from psitext.nn.scan.recurrence import models_at_once
 
 
@@ -97,6 +97,24 @@ def test_law_protocols_in_one_file_are_never_mixed(protocol: Protocol, tmp_path:
     assert first.name != second.name
     queue = Queue(title="one", runs=(Variant(name="x", how="sweep", tasks=(), sweep=Sweep(protocol=other)),))
     assert pages.section(queue, file).count("\n| 2 |") == 1
+
+
+def test_known_names_say_what_is_not_usual() -> None:
+    usual = Protocol()
+    assert named(usual) == "imdb, T = 50, fixed words, d_I = 4"
+    other = usual.model_copy(update={"task": "rt", "keep": "last", "init": "sum", "biases": False})
+    assert named(other) == "rt, T = 50, last words, fixed words, d_I = 4, sum start, no biases"
+
+
+def test_known_circuits_without_biases_stay_where_they_are(protocol: Protocol, tmp_path: Path) -> None:
+    """Footnote 10: every state is 0, so that all texts have one log-odds, and training ends by the patience."""
+    sweep = Sweep(protocol=protocol.model_copy(update={"biases": False}), bonds=(2,), restarts=2)
+    work(sweep, tmp_path / "lines.jsonl")
+    [line] = lines.read(tmp_path / "lines.jsonl")
+    assert line.metrics["epochs"] <= protocol.patience + 1
+    assert line.metrics["train accuracy"] == pytest.approx(0.5, abs=0.06)
+    queue = Queue(title="one", runs=(Variant(name="x", how="sweep", tasks=(), sweep=sweep),))
+    assert pages.drawings(queue, tmp_path / "lines.jsonl") == {}, "one size makes no figure"
 
 
 def test_law_changed_rows_are_another_sweep(protocol: Protocol, tmp_path: Path) -> None:

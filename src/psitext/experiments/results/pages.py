@@ -87,6 +87,8 @@ def drawings(queue: Queue, file: Path) -> dict[str, str]:
     if any(run.how == "sweep" for run in queue.runs):
         found: dict[str, str] = {}
         for number, curve in enumerate(sweeps.curves(_of_its_sweeps(queue, lines.newest(file))), 1):
+            if len(curve.restarts) < sweeps.FEWEST:
+                continue
             panels = {"left": sweeps.left(curve), "right": sweeps.right(curve), "cosine": sweeps.cosine(curve)}
             found |= {f"-{number}-{side}": panel for side, panel in panels.items() if panel is not None}
         return found

@@ -29,6 +29,7 @@ COLUMNS = {
     "epochs": "epochs",
 }
 ENTROPY, ACCURACY = "entropy bits", "test accuracy"
+FEWEST = 3  # sizes that can have a plateau, or make a figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ def critical_line(curve: Curve) -> str:
     """Where entropy and test accuracy have both reached their plateau, in words."""
     quantities = [curve.values(name) for name in (ENTROPY, ACCURACY)]
     enough = [bond for bond in curve.restarts if all(len(each[bond]) > 1 for each in quantities)]
-    if len(enough) < 3:
+    if len(enough) < FEWEST:
         return f"- {curve.name}: too few sizes to look for a plateau"
     found = critical_of([{bond: each[bond] for bond in enough} for each in quantities])
     share = f"{found.reached:.0%} of 500 bootstrap draws have one"

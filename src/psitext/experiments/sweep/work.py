@@ -155,8 +155,14 @@ def _train(protocol: Protocol, piece: Piece, data: Data, vectors: Tensor | None)
 def named(protocol: Protocol) -> str:
     """What a protocol is called in a table."""
     fixed = "fixed words" if protocol.words == "flatten" else "joint words"
-    side = "" if protocol.keep == "first" else ", last words"
-    return f"{protocol.task}, T = {protocol.steps}{side}, {fixed}, d_I = {protocol.features}"
+    usual = Protocol()
+    said = (
+        ", last words" if protocol.keep == "last" else "",
+        f", {fixed}, d_I = {protocol.features}",
+        f", {protocol.init} start" if protocol.init != usual.init else "",
+        ", no biases" if not protocol.biases else "",
+    )
+    return f"{protocol.task}, T = {protocol.steps}{''.join(said)}"
 
 
 def means(records: list[dict[str, Any]]) -> dict[str, float]:
