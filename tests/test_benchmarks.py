@@ -14,7 +14,7 @@ from psitext.assemble import build_encoder
 from psitext.errors import UserError
 from psitext.experiments.bench import finetuning, pretraining, suite
 from psitext.experiments.bench.racing import Course
-from psitext.experiments.bench.timing import Measured, Timing, compare, one_thread
+from psitext.experiments.bench.timing import Measured, Timing, compare
 from psitext.experiments.bench.using import encoding, startup
 from psitext.experiments.results import lines
 from psitext.experiments.results.pages import measurements
@@ -72,13 +72,6 @@ def test_law_every_sample_comes_once_before_any_comes_again() -> None:
     assert not np.array_equal(chunks[0], chunks[3])
     with pytest.raises(ValueError, match="do not fill"):
         next(Course(rounds=1, steps=2, sequences=5).chunks(9))
-
-
-def test_known_one_thread_is_given_back() -> None:
-    before = torch.get_num_threads()
-    with one_thread():
-        assert torch.get_num_threads() == 1
-    assert torch.get_num_threads() == before
 
 
 def test_parity_fine_tuning_is_the_same_on_both_sides(data: finetuning.Classified) -> None:

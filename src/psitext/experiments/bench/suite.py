@@ -17,11 +17,12 @@ from psitext.experiments.bench.complex import heads, layers, steps
 from psitext.experiments.bench.latents.generation import generation_speed
 from psitext.experiments.bench.latents.iwae import SPACES, iwae_speed
 from psitext.experiments.bench.racing import Course
-from psitext.experiments.bench.timing import Measured, one_thread
+from psitext.experiments.bench.timing import Measured
 from psitext.experiments.bench.using import encoding, startup
 from psitext.experiments.results import lines, stamp
 from psitext.experiments.results.lines import ResultLine
 from psitext.nn.numerics import Precision
+from psitext.nn.threads import one_thread
 
 VOCABULARIES = (8_192, 30_522)
 

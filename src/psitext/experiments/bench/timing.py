@@ -11,10 +11,7 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-
-import torch
 
 from psitext.randomness import generator
 
@@ -101,14 +98,3 @@ def _in_turns(sides: tuple[Steps, Steps], seed: int, number: int) -> Iterator[tu
     waiting = [iter(steps) for steps in sides]
     for side in generator(seed, "turns", number).permutation(turns).tolist():
         yield side, next(waiting[side])
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Run torch on one thread: several wait for one another on a busy machine, and then count the waiting."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
