@@ -23,7 +23,7 @@ def test_known_fit() -> None:
 
 
 def test_known_critical_size() -> None:
-    """Within a standard error of 0.1 / sqrt(50) at x = 6 ln(2.2 sqrt(50) / 0.1) = 30."""
+    """Within two standard errors of 0.1 / sqrt(50) at x = 6 ln(2.2 sqrt(50) / 0.2) = 26."""
     found = critical(curve(2.5, 2.2, 6, 0.1))
     assert found.size in (20, 30)
     assert found.low is not None and found.high is not None and found.low <= found.size <= found.high
@@ -40,6 +40,18 @@ def test_law_the_slower_of_two_decides() -> None:
 def test_known_no_plateau() -> None:
     found = critical({x: [0.1 * x, 0.1 * x + 0.01] for x in SIZES})
     assert found.size is None and found.reached < 0.1
+
+
+def test_known_slow_growth_is_no_plateau() -> None:
+    """Of a logarithm the fit levels off below the last values, or at the last one only."""
+    for sizes in (SIZES, (1, 3, 5, 10, 20, 40, 60, 80), (*SIZES, 60, 80)):
+        found = critical({x: [np.log2(1 + x) - 0.05, np.log2(1 + x), np.log2(1 + x) + 0.05] for x in sizes})
+        assert found.size is None and found.reached < 0.2
+
+
+def test_law_the_last_size_is_never_critical() -> None:
+    found = critical(curve(2.5, 2.2, 12, 0.1))
+    assert found.size != max(SIZES) and (found.high is None or found.high < max(SIZES))
 
 
 def test_known_too_little() -> None:

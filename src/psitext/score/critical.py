@@ -1,7 +1,9 @@
 """Where a curve over the size of a model has reached its plateau, with an interval.
 
 A saturating law y(x) = top - drop exp(-x / scale) is fitted to the means; the critical size is the smallest x measured
-whose mean is within one standard error of the top. NJP 24 053032 finds its chi* by eye.
+whose mean is within two standard errors of the top. The largest x shows no plateau, since nothing beyond it was
+measured, and where its mean lies above the top the curve grows on, whatever the fit says. NJP 24 053032 finds its chi*
+by eye.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from psitext.randomness import generator
 
 Floats = npt.NDArray[np.float64]
 DRAWS = 500
+NEAR = 2.0  # standard errors within which a mean is on the plateau
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,14 +63,13 @@ def critical_of(
 
 def saturating(x: Floats, y: Floats) -> tuple[float, float, float]:
     """(top, drop, scale) of the least-squares fit of y = top - drop exp(-x / scale), scale on a logarithmic grid."""
-    best = (np.inf, float(y.max()), 0.0, 1.0)
-    for scale in np.geomspace(x.min() / 4, 4 * x.max(), 200):  # for a given scale it is linear in top and drop
-        design = np.stack([np.ones_like(x), -np.exp(-x / scale)], axis=1)
-        solution = np.linalg.lstsq(design, y, rcond=None)[0]
-        error = float(((design @ solution - y) ** 2).sum())
-        if error < best[0] - 1e-15:
-            best = (error, float(solution[0]), float(solution[1]), float(scale))
-    return best[1], best[2], best[3]
+    scales = np.geomspace(x.min() / 4, 4 * x.max(), 200)
+    fallen = np.exp(-x / scales[:, None])  # for a given scale y is linear in it: a regression for every row
+    apart, off = fallen - fallen.mean(1, keepdims=True), y - y.mean()
+    slopes = apart @ off / (apart**2).sum(1)
+    errors = ((slopes[:, None] * apart - off) ** 2).sum(1)
+    best = int(errors.argmin())
+    return float(y.mean() - slopes[best] * fallen[best].mean()), float(-slopes[best]), float(scales[best])
 
 
 def _smallest(sizes: Floats, data: Sequence[Sequence[Floats]]) -> tuple[float | None, float]:
@@ -79,5 +81,6 @@ def _smallest(sizes: Floats, data: Sequence[Sequence[Floats]]) -> tuple[float | 
         top, _, scale = saturating(sizes, means)
         tops.append(top)
         # A fit that has its plateau far beyond what was measured has found none.
-        there &= (means >= top - errors) & (scale <= sizes.max())
+        there &= (means >= top - NEAR * errors) & (means[-1] <= top + NEAR * errors[-1]) & (scale <= sizes.max())
+    there[-1] = False
     return (float(sizes[there.argmax()]) if there.any() else None), tops[0]

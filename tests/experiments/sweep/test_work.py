@@ -97,6 +97,10 @@ def test_law_protocols_in_one_file_are_never_mixed(protocol: Protocol, tmp_path:
     assert first.name != second.name
     queue = Queue(title="one", runs=(Variant(name="x", how="sweep", tasks=(), sweep=Sweep(protocol=other)),))
     assert pages.section(queue, file).count("\n| 2 |") == 1
+    both = [Variant(name=n, how="sweep", tasks=(), sweep=Sweep(protocol=p)) for n, p in (("x", protocol), ("y", other))]
+    drawn = [f"figures/figure-2-{number}-left.svg" for number in (1, 2)]
+    page = pages.section(Queue(title="both", runs=tuple(both)), file, drawn)
+    assert [page.count(path) for path in drawn] == [1, 1], "each under its own protocol"
 
 
 def test_known_names_say_what_is_not_usual() -> None:

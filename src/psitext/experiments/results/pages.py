@@ -30,6 +30,7 @@ sets; with several seeds: mean ± standard deviation (number of seeds). A score 
 model that predicts one thing only.
 """
 
+PANELS = {"left": sweeps.left, "right": sweeps.right, "cosine": sweeps.cosine}  # of a sweep's figure
 SHOWN = (showing, kets)  # ways with tables and figures of their own
 RULES: tuple[Literal["entries", "tasks"], ...] = ("entries", "tasks")
 
@@ -89,7 +90,7 @@ def drawings(queue: Queue, file: Path) -> dict[str, str]:
         for number, curve in enumerate(sweeps.curves(_of_its_sweeps(queue, lines.newest(file))), 1):
             if len(curve.restarts) < sweeps.FEWEST:
                 continue
-            panels = {"left": sweeps.left(curve), "right": sweeps.right(curve), "cosine": sweeps.cosine(curve)}
+            panels = {side: draw(curve) for side, draw in PANELS.items()}
             found |= {f"-{number}-{side}": panel for side, panel in panels.items() if panel is not None}
         return found
     for own in SHOWN:
@@ -136,7 +137,8 @@ def _sweeps(queue: Queue, found: Sequence[ResultLine], drawn: Sequence[str]) -> 
             sweeps.critical_line(curve),
             "",
         ]
-        parts += [f"![{curve.name}]({path})\n" for path in drawn if f"-{number}-" in path]
+        own = tuple(f"-{number}-{side}.svg" for side in PANELS)
+        parts += [f"![{curve.name}]({path})\n" for path in drawn if path.endswith(own)]
     return "\n".join([*parts, _cost(found), ""])
 
 
