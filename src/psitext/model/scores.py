@@ -26,13 +26,18 @@ def evaluate_network(
     precision: Precision = "fp32",
     batch_tokens: int | None = None,
 ) -> dict[str, float]:
-    """The metrics, and ``collapsed`` = 1.0 when every prediction is the same.
+    """The metrics of a network's answers, as ``graded`` has them."""
+    read = predict.READERS[task.kind]
+    return graded(predict.run(network, source, read, precision=precision, batch_tokens=batch_tokens), source, task)
+
+
+def graded(outputs: Arrays, source: SupervisedSource, task: Task) -> dict[str, float]:
+    """The metrics, and ``collapsed`` = 1.0 when every prediction is the same; of what the task's reader made of each
+    sample.
 
     What the length limit cut off counts as answered wrongly: a word that was not read, an answer that is not in
     what is left of its passage.
     """
-    read = predict.READERS[task.kind]
-    outputs = predict.run(network, source, read, precision=precision, batch_tokens=batch_tokens)
     predicted, gold = {"tagging": _tags, "span": _spans}.get(task.kind, _labels)(outputs, source)
     values = metrics.evaluate(task.metrics, predicted, gold)
     said = np.concatenate(outputs) if task.kind == "tagging" else predicted

@@ -24,9 +24,12 @@ def test_known_a_row_for_each_model(classes: int) -> None:
     ]
     smaller = model.compress(2)
     other = racs.model(classes, seed=3, bond=6)
-    rows = comparing.rows(model, smaller, {"dev": examples, "test": examples[:3]}, {"runs/other": other})
-    assert [row["model"] for row in rows] == ["circuit", "compressed", "runs/other"]
-    assert [row["bond"] for row in rows] == [5, 2, 7]
+    splits = {"dev": examples, "test": examples[:3]}
+    rows = comparing.rows(model, [smaller, model.compress(3)], splits, {"runs/other": other})
+    assert [row["model"] for row in rows] == ["circuit", "compressed", "compressed", "runs/other"]
+    assert [row["bond"] for row in rows] == [5, 2, 3, 7]
+    larger = rows.pop(2)
+    assert larger["predicted error"] < smaller.predicted_error
     # 4 x 4 + 4 + 4 x 3 + 4 of the circuit; a core 2 x 4 x 2 and a first state of 2; K x D and K of the heads.
     assert [row["weights"] for row in rows[:2]] == [36 + 6 * classes, 18 + 3 * classes]
     assert [row["predicted error"] for row in rows] == [0.0, smaller.predicted_error, ""]
@@ -49,5 +52,5 @@ def test_known_a_row_for_each_model(classes: int) -> None:
 def test_law_a_model_of_other_labels_is_no_comparison() -> None:
     model = racs.model(2)
     with pytest.raises(UserError, match="runs/x answers mood, which has other labels than mood"):
-        comparing.rows(model, model.compress(2), {}, {"runs/x": racs.model(3)})
-    assert len(comparing.rows(model, model.compress(2), {}, {"runs/y": replace(racs.model(2), temperature=2.0)})) == 3
+        comparing.rows(model, [model.compress(2)], {}, {"runs/x": racs.model(3)})
+    assert len(comparing.rows(model, [model.compress(2)], {}, {"runs/y": replace(racs.model(2), temperature=2.0)})) == 3

@@ -178,7 +178,7 @@ def compress(
         of = evaluation.task_of(found, task)
         splits = evaluation.labelled_splits(of, split, data, data_dir, columns, command)
     smaller = found.compress(chi, tolerance, **how)
-    rows_table(comparing.rows(found, smaller, splits, {name: load(name) for name in beside or []}))
+    rows_table(comparing.rows(found, [smaller], splits, {name: load(name) for name in beside or []}))
     typer.echo(f"predicted for texts of {smaller.length} words, {smaller.metric} metric")
     if smaller.warning:
         typer.echo(smaller.warning, err=True)

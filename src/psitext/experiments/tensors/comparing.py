@@ -1,4 +1,4 @@
-"""A compressed model beside the one it came from, and others, on labelled texts: errors, scores, sizes."""
+"""Compressed models beside the one they came from, and others, on labelled texts: errors, scores, sizes."""
 
 from __future__ import annotations
 
@@ -13,42 +13,55 @@ from psitext.experiments.evaluation import Splits
 from psitext.model import Model
 from psitext.model.mps import Smaller
 from psitext.model.mps.smaller import weights
-from psitext.text.examples import Example
+from psitext.model.scores import graded
+from psitext.train import predict
+
+Floats = npt.NDArray[np.float64]
 
 
-def rows(original: Model, smaller: Smaller, splits: Splits, others: Mapping[str, Model]) -> list[dict[str, Any]]:
-    """A row for the circuit, the compressed model and each of ``others``: bond, weights besides word vectors, the
+def rows(
+    original: Model, smaller: Sequence[Smaller], splits: Splits, others: Mapping[str, Model]
+) -> list[dict[str, Any]]:
+    """A row for the circuit, each compressed model and each of ``others``: bond, weights besides word vectors, the
     predicted error, and on every split the measured error and the task's headline score.
 
     Errors are relative root mean squares of the answers' difference from the circuit's; others have none.
     Errors: a model of another task among the others.
     """
-    predicted = smaller.predicted_error
-    table = [
-        {"model": "circuit", "bond": smaller.of, "weights": smaller.of_weights, "predicted error": 0.0},
-        {"model": "compressed", "bond": smaller.bond, "weights": smaller.weights, "predicted error": predicted},
-        *({"model": name, "bond": model.encoder.config.width, "weights": weights(model), "predicted error": ""}
-          for name, model in others.items()),
-    ]  # fmt: skip
-    models = [original, smaller.model, *others.values()]
+    made = [one.model for one in smaller]
+    table: list[dict[str, Any]] = [
+        {"model": "circuit", **_sizes(original), "predicted error": 0.0},
+        *({"model": "compressed", **_sizes(one.model), "predicted error": one.predicted_error} for one in smaller),
+        *({"model": name, **_sizes(model), "predicted error": ""} for name, model in others.items()),
+    ]
     for name, model in others.items():
         if model.asked().labels != original.asked().labels:
             raise UserError(f"{name} answers {model.asked().name}, which has other labels than {original.asked().name}")
     for split, examples in splits.items():
-        exact = answers(original, examples)
-        for at, (row, model) in enumerate(zip(table, models, strict=True)):
-            row[f"{split}: measured error"] = error(exact, answers(model, examples)) if at < 2 else ""
+        shared = original.source(examples, labelled=True)  # compressed ones read as it does
+        own = (model.source(examples, labelled=True) for model in others.values())
+        sources = [*(shared for _ in (original, *made)), *own]
+        exact: Floats | None = None
+        for row, model, source in zip(table, [original, *made, *others.values()], sources, strict=True):
+            outputs = predict.run(model.network, source, predict.logits)
+            found = answers(np.stack(outputs), model)
+            exact = found if exact is None else exact
+            row[f"{split}: measured error"] = error(exact, found) if source is shared else ""
             headline = model.asked().headline
-            row[f"{split}: {headline}"] = model.evaluate(examples)[headline]
+            row[f"{split}: {headline}"] = graded(outputs, source, model.asked())[headline]
     return table
 
 
-def answers(model: Model, examples: Sequence[Example]) -> npt.NDArray[np.float64]:
+def answers(logits: npt.NDArray[Any], model: Model) -> Floats:
     """(S, K) what no common shift of logits changes: logits less their mean; the score of a regression."""
-    logits = model.logits(examples).astype(np.float64)
-    return logits - logits.mean(1, keepdims=True) if model.asked().labels else logits
+    exact = logits.astype(np.float64)
+    return exact - exact.mean(1, keepdims=True) if model.asked().labels else exact
 
 
-def error(exact: npt.NDArray[np.float64], found: npt.NDArray[np.float64]) -> float:
+def error(exact: Floats, found: Floats) -> float:
     """||found - exact|| / ||exact||."""
     return float(np.linalg.norm(found - exact) / np.linalg.norm(exact))
+
+
+def _sizes(model: Model) -> dict[str, int]:
+    return {"bond": model.encoder.config.width, "weights": weights(model)}

@@ -74,17 +74,16 @@ def compressed(job: Job, bench: Bench, hook: Hook) -> Iterator[ResultLine]:
         forget(folder)
     splits = read(job, bench, job.variant.splits or judged_on(load_task(job.task)))
     trained = {f"trained, chi = {bond}": model for bond, model in zip(job.variant.sizes, models[1:], strict=True)}
-    spent = dict(zip((job.variant.name, *trained), seconds, strict=True))
+    smaller, names = [], []
     for size, metric in itertools.product(job.variant.sizes, METRICS):
-        began, smaller = time.monotonic(), models[0].compress(size, metric=metric)
-        name = f"compressed to {smaller.bond}, {metric} metric"
-        table = comparing.rows(models[0], smaller, splits, trained)
-        spent[name] = time.monotonic() - began
-        for row, run in zip(table, (job.variant.name, name, *trained), strict=True):
-            for split in splits if run in spent else ():
-                yield line(job, split, _of_split(row, split), {}, spent[run], {}, run=run)
-            spent.pop(run, None)
-        trained = {}
+        began = time.monotonic()
+        smaller.append(models[0].compress(size, metric=metric))
+        names.append(f"compressed to {smaller[-1].bond}, {metric} metric")
+        seconds.insert(len(names), time.monotonic() - began)
+    table = comparing.rows(models[0], smaller, splits, trained)
+    for row, run, spent in zip(table, (job.variant.name, *names, *trained), seconds, strict=True):
+        for split in splits:
+            yield line(job, split, _of_split(row, split), {}, spent, {}, run=run)
 
 
 def _of_split(row: Mapping[str, Any], split: str) -> dict[str, float]:
