@@ -264,7 +264,8 @@ def _is(file: BinaryIO, path: Path) -> bool:
 
 
 def append_line(path: Path, line: str, *, durable: bool = False) -> None:
-    """Append one line, whole or not at all; several processes may append to one file.
+    """Append one line, or several with their ends between them, whole or not at all; several processes may append to
+    one file.
 
     A disk that fills up on the way leaves the file as it was. With ``durable`` the line is on the disk when the
     call returns.

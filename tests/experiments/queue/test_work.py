@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from psitext.config import build, read_toml
 from psitext.errors import UserError
 from psitext.experiments import queue
 from psitext.experiments.queue import Bench, Queue
+from psitext.experiments.queue.ways import WAYS
 from psitext.experiments.results import lines
 from psitext.train.loop import Event
 
@@ -111,6 +113,22 @@ def test_law_a_stopped_queue_goes_on(bench: Bench) -> None:
     assert done < 4
     assert queue.work(small(), bench, showing([]), ["from nothing"]) == 4 - done
     assert len(lines.read(bench.results)) == 4
+
+
+def test_law_a_run_of_several_lines_is_done_whole_or_not_at_all(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = WAYS["baselines"]
+
+    def halfway(*given: Any) -> Iterator[lines.ResultLine]:
+        yield next(iter(whole(*given)))
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as stopped:
+        stopped.setitem(WAYS, "baselines", halfway)
+        with pytest.raises(KeyboardInterrupt):
+            queue.work(small(), bench, showing([]), ["baselines"])
+    assert not bench.results.exists()
+    assert queue.work(small(), bench, showing([]), ["baselines"]) == 1
+    assert [line.run for line in lines.read(bench.results)] == ["majority", "bag of words"]
 
 
 def test_known_only_some(bench: Bench) -> None:

@@ -42,9 +42,9 @@ def work(queue: Queue, bench: Bench, show: Show, only: Sequence[str] = ()) -> in
         if ranks.agreed(_is_done(job, bench)) or (together and job.variant.how not in SHARED):
             continue
         with show(job.name) as hook:
-            for line in WAYS[job.variant.how](job, with_own_models(bench, queue, job), hook):
-                if ranks.is_main():
-                    lines.append(bench.results, line)
+            found = list(WAYS[job.variant.how](job, with_own_models(bench, queue, job), hook))
+        if found and ranks.is_main():
+            lines.append(bench.results, *found)  # at once: a run of which some lines are there counts as done
         done += 1
     return done
 

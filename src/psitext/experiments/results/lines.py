@@ -59,15 +59,16 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def append(path: Path, line: ResultLine) -> None:
-    """Add one line and wait until it is on the disk; several processes may append to one file.
+def append(path: Path, *added: ResultLine) -> None:
+    """Add lines, all or none, and wait until they are on the disk; several processes may append to one file.
 
     Errors: a last line without its end, as a crash leaves it (nothing is added behind it), a file that cannot be
     written.
     """
     if path.is_file() and (data := path.read_bytes()) and not data.endswith(b"\n"):
         raise UserError(_cut_short(path, data.count(b"\n") + 1))
-    append_line(path, json.dumps(line.tree(), ensure_ascii=False, allow_nan=False), durable=True)
+    written = (json.dumps(line.tree(), ensure_ascii=False, allow_nan=False) for line in added)
+    append_line(path, "\n".join(written), durable=True)
 
 
 def read(paths: Path | Iterable[Path]) -> list[ResultLine]:
