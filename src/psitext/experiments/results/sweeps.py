@@ -150,4 +150,4 @@ def _spread(values: Sequence[float | None]) -> str:
 def _entropy_bits(spectrum: Sequence[float]) -> float:
     """As eq. 22 has it, of means, whose squares sum to less than 1."""
     squares = np.square([value for value in spectrum if value > 0])
-    return float(-(squares * np.log2(squares)).sum())
+    return float((squares * -np.log2(squares)).sum())
