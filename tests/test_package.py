@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -56,6 +57,43 @@ main()
 def test_known_an_interrupt_that_a_library_swallows_is_none_the_less_one() -> None:
     done = start(LOST)
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"psitext: interrupted\n")
+
+
+# What a library is in the middle of ends in an error of its own, or of ours, when the signal comes.
+TURNED = """
+import signal
+import psitext.cli
+from psitext.errors import UserError
+signal.signal(signal.SIGINT, signal.default_int_handler)
+def app(**given):
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt:
+        raise {error} from None
+psitext.cli.app = app
+psitext.cli.main()
+"""
+
+
+@pytest.mark.parametrize("error", ["UserError('that needs a library')", "AttributeError('no attribute')", "OSError(5)"])
+def test_known_an_interrupt_that_becomes_another_error_is_none_the_less_one(error: str) -> None:
+    done = start(TURNED.format(error=error))
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"psitext: interrupted\n")
+    alone = start(TURNED.format(error=error).replace("signal.raise_signal(signal.SIGINT)", "raise KeyboardInterrupt"))
+    assert alone.returncode != 130, "without a signal it is what it says"
+
+
+FULL = """
+import subprocess, sys
+command = [sys.executable, "-m", "psitext", "recipes"]
+done = subprocess.run(command, stdout=open("/dev/full", "w"), stderr=subprocess.PIPE)
+print(done.returncode, done.stderr)
+"""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+def test_known_printing_to_a_full_disk_says_so() -> None:
+    assert start(FULL).stdout == b"2 b'psitext: standard output: no space left on device\\n'\n"
 
 
 READ = """

@@ -204,6 +204,10 @@ COMMANDS = {
     "sample -m space --temperature 0": r"a temperature is above 0, not 0; .*",
     "sample -m space --top-p 1.5": r"--top-p is a share, above 0 and at most 1, not 1\.5",
     "sample -m space --beams 0": r"--beams is at least 1, not 0",
+    "sample -m space --beams 100000": r"--beams is at most 100, not 100,000",
+    "sample -m space -n 100000000000": r"--n is at most 1,000,000, not 100,000,000,000",
+    "interpolate one two -m space --steps 1000000000": r"--steps is at most 10,000, not 1,000,000,000",
+    "traverse one -m space --steps 1000000000": r"--steps is at most 10,000, not 1,000,000,000",
     "sample -m space --max-len 99": r"--max-len is at most 15: the decoder has 16 positions",
     "sample -m lm --beams 2": r"a language model without a latent has only its words to draw, and no use for beams",
     "sample -m lm --prior gaussian --fit all.txt": r"this is a language model without a latent, .*",
@@ -240,7 +244,7 @@ def test_known_what_is_refused(place: Path, command: str) -> None:
 
 
 def test_known_an_empty_sentence_is_refused(place: Path) -> None:
-    why = r"a sentence is empty; a latent is made from at least one word"
+    why = r"a sentence is empty; it takes one word at least"
     for verb in (["reconstruct", ""], ["interpolate", A, " "], ["analogy", A, "", C], ["traverse", "\t"]):
         refused(place, [*verb, "-m", "space"], why)
 

@@ -6,6 +6,7 @@ and first lines alone (``early``) is refused before torch is loaded.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
@@ -15,13 +16,15 @@ from typing import Annotated, NoReturn, TextIO
 import typer
 
 from psitext import __version__
-from psitext.cli import circuit, compare, explain, export, generate, inspect, papers, studio, train, use
+from psitext.cli import circuit, compare, explain, export, generate, inspect, interrupts, papers, studio, train, use
 from psitext.cli.options import Once
 from psitext.errors import UserError, near
 
 USAGE: type[Exception] = typer.BadParameter.__bases__[
     0
 ]  # a mistake in the command itself, wherever this typer keeps the class
+
+INTERRUPTED = 130  # the exit code of Ctrl-C
 
 app = typer.Typer(
     name="psitext",
@@ -63,24 +66,38 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if hasattr(stream, "reconfigure"):  # a sign that the terminal's encoding lacks is written as its number
         stream.reconfigure(errors="backslashreplace")
     file = _file(stream)
-    try:
-        code = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
-        if stream is not None:
-            stream.flush()
-    except UserError as error:
-        _fail(str(error), getattr(error, "exit_code", 2))
-    except USAGE as error:
-        _fail(_usage(error), 2)
-    except (BrokenPipeError, SystemExit):  # typer and rich make the latter of the former
-        if _file(stream) == file and _is_heard(stream):  # rich has put the null device in the place of a broken pipe
-            _fail("a pipe to another process broke", 1)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-        sys.exit(0)  # `psitext ... | head` has read what it wanted
-    except OSError as error:  # what no part of psitext foresaw is still no reason for a traceback
-        _fail(f"{error.filename or 'the system'}: {(error.strerror or str(error)).lower()}", 2)
-    if code == 130:  # how typer reports Ctrl-C
-        _fail("interrupted", 130)
+    with interrupts.heard() as interrupted:
+        try:
+            code = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
+            if stream is not None:
+                stream.flush()
+        except (Exception, SystemExit) as error:
+            if not interrupted() or getattr(error, "exit_code", None) == INTERRUPTED:  # which says more of it
+                _end(error, stream, file)
+            code = INTERRUPTED
+    if code == INTERRUPTED:  # how typer reports Ctrl-C, too
+        _fail("interrupted", INTERRUPTED)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _end(error: BaseException, stream: TextIO | None, file: tuple[int, int] | None) -> NoReturn:
+    """End with what an error says, in one sentence; one that nobody foresaw is raised."""
+    if isinstance(error, UserError):
+        _fail(str(error), getattr(error, "exit_code", 2))
+    if isinstance(error, USAGE):
+        _fail(_usage(error), 2)
+    if isinstance(error, BrokenPipeError | SystemExit):  # typer and rich make the latter of the former
+        # rich has put the null device in the place of a broken pipe
+        if _file(stream) == file and not isinstance(_refused(stream), BrokenPipeError):
+            _fail("a pipe to another process broke", 1)
+        if stream is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        sys.exit(0)  # `psitext ... | head` has read what it wanted
+    if isinstance(error, OSError):  # what no part of psitext foresaw is still no reason for a traceback
+        full = error.filename is None and error.errno == errno.ENOSPC and _refused(stream) is not None
+        where = "standard output" if full else error.filename or "the system"
+        _fail(f"{where}: {(error.strerror or str(error)).lower()}", 2)
+    raise error
 
 
 def _file(stream: TextIO | None) -> tuple[int, int] | None:
@@ -92,13 +109,13 @@ def _file(stream: TextIO | None) -> tuple[int, int] | None:
     return found and (found.st_dev, found.st_ino)
 
 
-def _is_heard(stream: TextIO | None) -> bool:
-    """False when whoever read our output has gone, which only writing to it tells."""
+def _refused(stream: TextIO | None) -> OSError | None:
+    """Why nothing can be printed, which only printing tells: whoever read it has gone, or the disk is full."""
     try:
         print(file=stream, flush=True)
-    except BrokenPipeError:
-        return False
-    return True
+    except OSError as error:
+        return error
+    return None
 
 
 def _usage(error: Exception) -> str:

@@ -31,6 +31,7 @@ from psitext.quantum.head import HeadCircuit
 from psitext.randomness import generator
 
 DOUBT = 0.05  # delta
+LEAST_ERROR = 1e-9  # of a logit: some 10^18 shots
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +76,15 @@ def cost(head: HeadCircuit, kets: Complex | None = None, *, bond: int = 4, logit
     """The cost of a head, and of kets (B, 2^n) where some are given: the gates of a chain are those of the first of
     them, the exact preparation's those of a ket without any structure.
 
-    Errors: a bond below 1, a logit error that is not above 0.
+    Errors: a bond below 1, a logit error that is not above 0, or so small that no machine has the shots for it.
     """
     if not logit_error > 0:
         why = "takes infinitely many shots" if logit_error == 0 else "is none"
         raise UserError(f"a logit error of {logit_error:g} {why}; name one above 0")
+    if logit_error < LEAST_ERROR:
+        raise UserError(
+            f"a logit error of {logit_error:g} takes more shots than there will be; name {LEAST_ERROR:g} or more"
+        )
     some = kets if kets is not None else generic_ket(head.qubits)[None]
     chains = [prepare(ket, bond) for ket in some]
     outcomes = head.probabilities(some) if kets is not None else np.full((1, head.outcomes.count), 1.0)

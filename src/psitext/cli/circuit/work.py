@@ -18,6 +18,7 @@ from psitext.cli.circuit.options import (
     Shots,
     State,
     circuit_file,
+    looked,
 )
 from psitext.cli.options import Data, DataDir, Label, Out, Pair, Split, Task, Text, columns_given
 
@@ -56,6 +57,7 @@ def run(
     """
     from psitext.cli import early
 
+    looked(shots, noise, readout_error, mitigate=mitigate)
     early.model(model)
     early.output(results, (data, circuit), "files", "--results")
     early.scored(task, data, text, pair, label)
@@ -116,6 +118,7 @@ def train(
     if out is None:
         raise UserError("name a folder for the trained model with -o")
     early.choice("--method", method, ("parameter-shift", "spsa"))
+    looked(shots, noise, readout_error)
     early.model(model)
     early.folder(out)
     early.scored(task, data, text, pair, label)

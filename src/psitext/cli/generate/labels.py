@@ -9,6 +9,7 @@ import typer
 
 from psitext.cli.generate import sentences
 from psitext.cli.generate.options import (
+    MOST_SENTENCES,
     Beams,
     Drawn,
     MaxLen,
@@ -123,7 +124,7 @@ def label(
     from psitext.errors import UserError
 
     given = decoding(beams, drawn, temperature, top_p, seed, max_len)
-    positive("--n", n)
+    positive("--n", n, MOST_SENTENCES)
     if not 0 <= scale < float("inf"):
         raise UserError(f"--scale is 0 or above, not {scale:g}")
     sentences.looked(model, out)

@@ -10,6 +10,7 @@ from psitext.cli.generate import sentences
 from psitext.cli.generate.options import (
     COURSES,
     DISTANCES,
+    MOST_STEPS,
     Beams,
     Column,
     Drawn,
@@ -51,7 +52,7 @@ def interpolate(
     from psitext.errors import UserError
 
     given = decoding(beams, drawn, temperature, top_p, seed, max_len)
-    positive("--steps", steps)
+    positive("--steps", steps, MOST_STEPS)
     early.choice("--how", course, COURSES)
     sentences.looked(model, out, texts)
     (through,) = sentences.read(texts, column=text)
@@ -192,7 +193,7 @@ def traverse(
 
     given = decoding(beams, drawn, temperature, top_p, seed, max_len)
     positive("--top", top)
-    positive("--steps", steps)
+    positive("--steps", steps, MOST_STEPS)
     if not 0 < span < float("inf"):
         raise UserError(f"--span is above 0, not {span:g}")
     files = [] if among is None else [among]

@@ -20,6 +20,7 @@ COVARIANCES = ("full", "diagonal")
 COURSES = ("linear", "spherical")
 DISTANCES = ("cosine", "euclidean", "kl")
 LINES = (".jsonl",)
+MOST_SENTENCES, MOST_STEPS, MOST_BEAMS = 1_000_000, 10_000, 100  # beams are all held at once
 
 Column = Annotated[str | None, typer.Option("--text", help="The column of a file that holds the sentence.")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write JSON lines to this file.")]
@@ -49,7 +50,7 @@ def decoding(
     """What the options say of how to write. Errors: what no way of writing can be."""
     from psitext.errors import UserError
 
-    positive("--beams", beams)
+    positive("--beams", beams, MOST_BEAMS)
     positive("--max-len", max_len)
     drawn = drawn or temperature is not None or top_p is not None
     if drawn and beams > 1:
@@ -62,12 +63,14 @@ def decoding(
     return {key: value for key, value in {**given, "max_len": max_len}.items() if value is not None}
 
 
-def positive(option: str, value: int | None) -> None:
-    """Refuse 0 and less of what is counted."""
+def positive(option: str, value: int | None, most: int = MAX_INT) -> None:
+    """Refuse 0 and less of what is counted, and what no machine would come to the end of."""
     from psitext.errors import UserError
 
     if value is not None and value < 1:
         raise UserError(f"{option} is at least 1, not {value}")
+    if value is not None and value > most:
+        raise UserError(f"{option} is at most {most:,}, not {value:,}")
 
 
 def how(model: Model, given: Mapping[str, Any]) -> Writing:

@@ -81,7 +81,7 @@ def _sentences(argument: str, column: str | None) -> list[str]:
 
     if not _is_file(argument):
         if not argument.strip():
-            raise UserError("a sentence is empty; a latent is made from at least one word")
+            raise UserError("a sentence is empty; it takes one word at least")
         return [argument]
     hub = argument.startswith(HUB)
     # A file whose ending says nothing is read as a sentence a line.

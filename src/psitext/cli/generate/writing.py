@@ -11,6 +11,7 @@ from psitext.cli.generate import sentences
 from psitext.cli.generate.options import (
     COVARIANCES,
     FITTED,
+    MOST_SENTENCES,
     PRIORS,
     Beams,
     Column,
@@ -63,7 +64,7 @@ def sample(
     Example: psitext generate sample --model runs/space --n 20 --prior mixture --fit sentences.txt
     """
     given = decoding(beams, drawn, temperature, top_p, seed, max_len)
-    positive("--n", n)
+    positive("--n", n, MOST_SENTENCES)
     _fits(prior, fit, covariance, keep, text)
     sentences.looked(model, out, [fit] if fit else [])
     (texts,) = sentences.read([fit] if fit else [], column=text)

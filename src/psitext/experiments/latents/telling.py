@@ -43,7 +43,7 @@ def posterior(model: Model, texts: Sequence[str]) -> Posterior:
     if isinstance(texts, str):
         raise UserError("sentences must be a list of strings, not one string: write [sentence]")
     if empty := next((number for number, text in enumerate(texts, 1) if not text.strip()), None):
-        raise UserError(f"sentence {empty} is empty; a latent is made from at least one word")
+        raise UserError(f"sentence {empty} is empty; it takes one word at least")
     found = model.encode(texts)
     assert isinstance(found, Posterior)
     if not bool(found.vector.isfinite().all() & found.log_var.isfinite().all()):
