@@ -19,7 +19,7 @@ import psitext
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "psitext"
 ORDER = (
-    "errors files config randomness nn state text encoders heads baselines hf score train explain quantum "
+    "errors interrupts files config randomness nn state text encoders heads baselines hf score train explain quantum "
     "assemble model experiments estimator studio cli"
 ).split()
 # The front door names every room, and the other one only opens it.

@@ -15,8 +15,8 @@ from typing import Annotated, NoReturn, TextIO
 
 import typer
 
-from psitext import __version__
-from psitext.cli import circuit, compare, explain, export, generate, inspect, interrupts, papers, studio, train, use
+from psitext import __version__, interrupts
+from psitext.cli import circuit, compare, explain, export, generate, inspect, papers, studio, train, use
 from psitext.cli.options import Once
 from psitext.errors import UserError, near
 
