@@ -75,7 +75,7 @@ _JSON = {
     "Unterminated string": "the text that begins there has no closing quote",
     "Invalid control character": "a line break or tab within a text is written \\n or \\t",
     "Invalid \\escape": "a backslash within a text is written twice",
-    "Invalid \\uXXXX escape": "\\u takes four hexadecimal digits",
+    "Invalid \\u": "\\u takes four hexadecimal digits",
     "Illegal trailing comma": "a comma stands before a closing bracket",
 }
 

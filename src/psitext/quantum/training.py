@@ -14,6 +14,7 @@ Letters: B kets, n qubits, K classes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -40,13 +41,19 @@ MOVE, MOVE_DECAY = 0.2, 0.101  # SPSA's c, in radians, and how it falls with the
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """How to train. ``shots`` None takes exact probabilities, which only the ideal machine has."""
+    """How to train. ``shots`` None takes exact probabilities, which only the ideal machine has. Errors: a rate that is
+    no number above 0.
+    """
 
     method: Method = "parameter-shift"
     steps: int = 20
     lr: float = 0.1
     shots: int | None = 1000
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.lr < math.inf:
+            raise UserError(f"a rate of training is a number above 0, not {self.lr:g}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -62,14 +62,14 @@ def run(
     early.output(results, (data, circuit), "files", "--results")
     early.scored(task, data, text, pair, label)
     from psitext.cli.terminal import rows_table
+    from psitext.config import build
     from psitext.experiments.circuits import scoring
     from psitext.experiments.results import lines
     from psitext.model import load
 
-    config = scoring.CircuitConfig(
-        shots=shots, noise=noise, readout_error=readout_error, mitigate=mitigate, state=state, limit=limit,
-        pad=not no_pad, seed=seed,
-    )  # fmt: skip
+    given = {"shots": shots, "noise": noise, "readout_error": readout_error, "mitigate": mitigate, "state": state}
+    given |= {"limit": limit, "pad": not no_pad, "seed": seed}
+    config = build(scoring.CircuitConfig, given, "psitext circuit run")
     config.machine()
     head = None if circuit is None else circuit_file(circuit)
     found = load(model)
@@ -123,13 +123,16 @@ def train(
     early.folder(out)
     early.scored(task, data, text, pair, label)
     from psitext.cli.terminal import rows_table
+    from psitext.config import build
     from psitext.experiments.circuits import scoring, training
     from psitext.model import load
     from psitext.model.folder import check_place
     from psitext.quantum import Course
 
     check_place(out)
-    config = scoring.CircuitConfig(shots=shots, noise=noise, readout_error=readout_error, limit=limit, seed=seed)
+    given = {"shots": shots, "noise": noise, "readout_error": readout_error, "limit": limit, "seed": seed}
+    config = build(scoring.CircuitConfig, given, "psitext circuit train")
+    course = Course(method=cast("Method", method), steps=steps, lr=lr, shots=shots, seed=seed)
     config.machine()
     found = load(model)
     command = f"psitext circuit train {shlex.quote(model)} -o {shlex.quote(str(out))}"
@@ -137,7 +140,6 @@ def train(
     wanted, splits = scoring.examples_of(found, task, part, data, columns_given(text, pair, label), data_dir, command)
     some = scoring.drawn(next(iter(splits.values())), config)
     _tell_empty(some)
-    course = Course(method=cast("Method", method), steps=steps, lr=lr, shots=shots, seed=seed)
     better, trained = training.trained(found, wanted, some, course, config.machine())
     rows_table(training.rows(trained))
     better.save(out)
